@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
+import { End } from '@cluster-apiserver/base';
 import { loadAuditPolicy } from '@cluster-apiserver/config';
 import { StatusError } from '@cluster-apiserver/model';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
@@ -33,7 +34,7 @@ const ann = { name: 'ann', groups: [] };
 
 /** A request, and what is called when it ends. */
 function begin(rule: object, part: Partial<AuditedRequest['info']> & { header?: string } = {}) {
-  const ends: (() => void)[] = [];
+  const end = new End<object>();
   const { header, ...info } = part;
   const auditor = createAuditor({
     clock: fakeClock(),
@@ -52,7 +53,7 @@ function begin(rule: object, part: Partial<AuditedRequest['info']> & { header?: 
       target: '/target',
       remoteAddress: '10.0.0.1',
       header: () => header,
-      onEnd: (listener) => void ends.push(listener),
+      onEnd: (listener) => end.subscribe(listener),
     },
     info: {
       verb: 'create',
@@ -61,7 +62,7 @@ function begin(rule: object, part: Partial<AuditedRequest['info']> & { header?: 
       ...info,
     },
   };
-  return { recorder: auditor.begin(request, undefined), ends };
+  return { recorder: auditor.begin(request, undefined), end: () => end.reach({}) };
 }
 
 const stages = (): unknown[] => recorded.map(({ stage }) => stage);
@@ -77,20 +78,31 @@ describe('The stages of', () => {
   });
 
   test('a streamed response end when it has been sent', async () => {
-    const { recorder, ends } = begin({ level: 'Metadata' });
+    const { recorder, end } = begin({ level: 'Metadata' });
     await recorder.logRequestReceived(ann);
     await recorder.logResponse(200, true);
     expect(stages()).toEqual(['RequestReceived']);
-    ends.forEach((end) => end());
+    end();
     expect(stages()).toEqual(['RequestReceived', 'ResponseComplete']);
   });
 
+  test.each([
+    ['a list', 'list', ['RequestReceived', 'ResponseComplete']],
+    ['a watch', 'watch', ['RequestReceived', 'ResponseStarted', 'ResponseComplete']],
+  ])('%s whose client leaves before its response is ready are complete', async (_, verb, expected) => {
+    const { recorder, end } = begin({ level: 'Metadata' }, { verb });
+    await recorder.logRequestReceived(ann);
+    end();
+    await recorder.logResponse(200, true);
+    expect(stages()).toEqual(expected);
+  });
+
   test('a watch include ResponseStarted', async () => {
-    const { recorder, ends } = begin({ level: 'Metadata' }, { verb: 'watch' });
+    const { recorder, end } = begin({ level: 'Metadata' }, { verb: 'watch' });
     await recorder.logRequestReceived(ann);
     await recorder.logResponse(200, true);
     expect(stages()).toEqual(['RequestReceived', 'ResponseStarted']);
-    ends.forEach((end) => end());
+    end();
     expect(stages()).toEqual(['RequestReceived', 'ResponseStarted', 'ResponseComplete']);
   });
 

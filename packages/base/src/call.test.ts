@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import {
+  type Call,
   type Caller,
   callUntil,
   DeadlineExceededError,
@@ -10,11 +11,13 @@ import {
   awaitWithin,
 } from './call.ts';
 import { type Clock, systemClock } from './clock.ts';
+import { End } from './end.ts';
 
+let nowMs: number;
 let timers: { readonly delayMs: number; readonly ring: () => void }[];
 const clock: Clock = {
   ...systemClock,
-  monotonicMs: () => 1_000,
+  monotonicMs: () => nowMs,
   after: (delayMs, ring) => {
     const timer = { delayMs, ring };
     timers.push(timer);
@@ -27,7 +30,7 @@ const clock: Clock = {
 class TestCaller implements Caller {
   readonly #controller = new AbortController();
   signals = 0;
-  #listeners: (() => void)[] = [];
+  readonly #end = new End<object>();
 
   get isAborted(): boolean {
     return this.#controller.signal.aborted;
@@ -37,20 +40,21 @@ class TestCaller implements Caller {
     return this.#controller.signal;
   }
   onEnd(listener: () => void): void {
-    this.#listeners.push(listener);
+    this.#end.subscribe(listener);
   }
   disconnect(): void {
     this.#controller.abort(new Error('the client disconnected'));
     this.answered();
   }
   answered(): void {
-    for (const listener of this.#listeners.splice(0)) listener();
+    this.#end.reach({});
   }
 }
 
 let caller: TestCaller;
 let call: RequestCall;
 beforeEach(() => {
+  nowMs = 1_000;
   timers = [];
   caller = new TestCaller();
   call = new RequestCall(caller, clock, 3_000);
@@ -102,12 +106,61 @@ describe('The call of a request', () => {
     const part = withDeadline(call, 2_000);
     caller.disconnect();
     expect(part.isAborted).toBe(true);
-    expect(withDeadline(callUntil(3_000), 2_000)).toEqual(callUntil(2_000));
+    expect(withDeadline(callUntil(3_000), 2_000)).toMatchObject(callUntil(2_000));
+  });
+
+  test('leaves no timer after an end that was before', () => {
+    caller.answered();
+    expect(call.signal.aborted).toBe(false);
+    expect(timers).toEqual([]);
+  });
+
+  test('is aborted by a deadline that has passed before anybody waited', () => {
+    nowMs = 3_000;
+    expect(call.isAborted).toBe(true);
+    expect(() => throwIfAborted(call)).toThrow(DeadlineExceededError);
+    expect(timers).toEqual([]);
   });
 
   test('no longer depends on its caller when it is detached', () => {
     caller.disconnect();
     expect(detach(call)).toEqual(callUntil(3_000));
+  });
+});
+
+describe('A part of a call of the server with a signal', () => {
+  const signalled = (): { readonly whole: Call; readonly stop: () => void } => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    const whole = {
+      ...callUntil(9_000),
+      signal,
+      get isAborted() {
+        return signal.aborted;
+      },
+    };
+    return { whole, stop: () => controller.abort(new Error('stopped')) };
+  };
+
+  test('sees the abortion of the whole', () => {
+    const { whole, stop } = signalled();
+    const part = withDeadline(whole, 2_000);
+    expect([part.isAborted, part.deadlineMs]).toEqual([false, 2_000]);
+    stop();
+    expect(part.isAborted).toBe(true);
+    expect(() => throwIfAborted(part)).toThrow('stopped');
+  });
+
+  test('ends at its own deadline, and when the whole ends', async () => {
+    const waits = signalled();
+    const waiting = awaitWithin(clock, withDeadline(waits.whole, 2_000), new Promise(() => {}));
+    expect(timers.map(({ delayMs }) => delayMs)).toEqual([1_000]);
+    timers[0]?.ring();
+    await expect(waiting).rejects.toThrow(DeadlineExceededError);
+    const stops = signalled();
+    const stopped = awaitWithin(clock, withDeadline(stops.whole, 2_000), new Promise(() => {}));
+    stops.stop();
+    await expect(stopped).rejects.toThrow('stopped');
   });
 });
 

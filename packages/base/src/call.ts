@@ -3,6 +3,7 @@
  * Every wait honours both the deadline and the signal. Work that several callers share has a call of its own (`detach`),
  * and each caller waits for it with `awaitWithin`.
  */
+import { onAbort } from './abort-listeners.ts';
 import type { Clock } from './clock.ts';
 import type { LatencyTracker } from './latency.ts';
 import { runInSpan, type Span, type SpanOptions } from './trace.ts';
@@ -11,11 +12,11 @@ export interface Call {
   /** On the monotonic clock. */
   readonly deadlineMs: number;
   /**
-   * Aborts when the caller disconnects or the deadline passes. Undefined for calls of the server itself: then only the
-   * deadline counts. Created on first use, so only code that really waits should read it.
+   * Aborts when the caller disconnects; that of a request also when the deadline passes. Undefined for calls of the server
+   * itself: then only the deadline counts. Created on first use, so only code that really waits should read it.
    */
   readonly signal: AbortSignal | undefined;
-  /** Whether the caller has disconnected. A check between two steps reads this, which creates no signal. */
+  /** Whether the signal aborts. A check between two steps reads this, which creates no signal. */
   readonly isAborted: boolean;
   /** The span that the work belongs to; undefined if the request is not sampled. */
   readonly trace: Span | undefined;
@@ -46,7 +47,7 @@ export interface Caller {
   readonly isAborted: boolean;
   /** Aborts when the caller disconnects. */
   readonly signal: AbortSignal;
-  /** Calls back once, when the caller has its response or has disconnected. */
+  /** Calls back once, when the caller has its response or has disconnected; at once if that is over. */
   onEnd(listener: () => void): void;
 }
 
@@ -89,7 +90,7 @@ export class RequestCall implements Call {
   }
 
   get isAborted(): boolean {
-    return this.#caller.isAborted || this.#controller?.signal.aborted === true;
+    return this.#caller.isAborted || this.#controller?.signal.aborted === true || this.#leftMs() <= 0;
   }
 
   get trace(): Span | undefined {
@@ -113,37 +114,54 @@ export class RequestCall implements Call {
   #createController(): AbortController {
     const controller = new AbortController();
     const { signal } = this.#caller;
-    const abort = (): void => controller.abort(signal.reason);
-    if (signal.aborted) abort();
-    else signal.addEventListener('abort', abort, { once: true });
-    const leftMs = this.deadlineMs - this.#clock.monotonicMs();
-    if (leftMs <= timerMsMax) {
+    onAbort(signal, () => controller.abort(signal.reason));
+    const leftMs = this.#leftMs();
+    if (leftMs <= 0) controller.abort(new DeadlineExceededError());
+    else if (leftMs <= timerMsMax) {
       // Rounded up, so that the deadline has passed by the clock when the timer fires.
-      const cancel = this.#clock.after(Math.max(0, Math.ceil(leftMs)), () =>
-        controller.abort(new DeadlineExceededError()),
-      );
+      const cancel = this.#clock.after(Math.ceil(leftMs), () => controller.abort(new DeadlineExceededError()));
       this.#caller.onEnd(cancel);
     }
     return controller;
+  }
+
+  #leftMs(): number {
+    return this.deadlineMs - this.#clock.monotonicMs();
+  }
+}
+
+/** A part of a call that is not of a request. */
+class PartOfCall implements Call {
+  readonly deadlineMs: number;
+  readonly trace: Span | undefined;
+  readonly #whole: Call;
+
+  constructor(whole: Call, deadlineMs: number, trace: Span | undefined) {
+    this.#whole = whole;
+    this.deadlineMs = Math.min(whole.deadlineMs, deadlineMs);
+    this.trace = trace;
+  }
+
+  get signal(): AbortSignal | undefined {
+    return this.#whole.signal;
+  }
+
+  get isAborted(): boolean {
+    return this.#whole.isAborted;
+  }
+
+  get latency(): LatencyTracker | undefined {
+    return this.#whole.latency;
   }
 }
 
 /** The same call, with an earlier deadline for a part of its work. */
 export const withDeadline = (call: Call, deadlineMs: number): Call =>
-  call instanceof RequestCall
-    ? call.withDeadline(deadlineMs)
-    : {
-        ...detach(call),
-        signal: call.signal,
-        latency: call.latency,
-        deadlineMs: Math.min(call.deadlineMs, deadlineMs),
-      };
+  call instanceof RequestCall ? call.withDeadline(deadlineMs) : new PartOfCall(call, deadlineMs, call.trace);
 
 /** The same call, for a part of its work that has its own span. */
 const withSpan = (call: Call, span: Span): Call =>
-  call instanceof RequestCall
-    ? call.withSpan(span)
-    : { ...detach(call), signal: call.signal, isAborted: call.isAborted, latency: call.latency, trace: span };
+  call instanceof RequestCall ? call.withSpan(span) : new PartOfCall(call, call.deadlineMs, span);
 
 /** Runs work in its own span if the request is sampled, and runs just the work otherwise. */
 export function inSpan<T>(call: Call, name: string, work: (call: Call) => T, options?: SpanOptions): T {
@@ -159,31 +177,24 @@ export function throwIfAborted(call: Call): void {
 /** Waits for work until the call ends. The work itself goes on, because others may share it. */
 export function awaitWithin<T>(clock: Clock, call: Call, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    let stopWaiting = (): void => {};
-    // Attached first: an unhandled rejection would end the process.
-    work.then(
-      (value) => {
-        stopWaiting();
-        resolve(value);
-      },
-      (error: unknown) => {
-        stopWaiting();
-        reject(error);
-      },
-    );
-    const { signal } = call;
-    const aborted = (): void => reject(signal?.reason);
-    if (signal?.aborted) aborted();
-    signal?.addEventListener('abort', aborted, { once: true });
-    // A signal already includes the deadline.
-    const leftMs = signal ? Number.POSITIVE_INFINITY : call.deadlineMs - clock.monotonicMs();
-    const cancel =
-      leftMs <= timerMsMax
-        ? clock.after(Math.max(0, Math.ceil(leftMs)), () => reject(new DeadlineExceededError()))
-        : undefined;
-    stopWaiting = () => {
-      cancel?.();
-      signal?.removeEventListener('abort', aborted);
+    let cancelTimer = (): void => {};
+    let stopListening = (): void => {};
+    const fail = (error: unknown): void => {
+      cancelTimer();
+      stopListening();
+      reject(error);
     };
+    // Attached first: an unhandled rejection would end the process.
+    work.then((value) => {
+      cancelTimer();
+      stopListening();
+      resolve(value);
+    }, fail);
+    const { signal } = call;
+    // The signal of a request includes its deadline.
+    const leftMs = call instanceof RequestCall ? Number.POSITIVE_INFINITY : call.deadlineMs - clock.monotonicMs();
+    if (leftMs <= timerMsMax)
+      cancelTimer = clock.after(Math.max(0, Math.ceil(leftMs)), () => fail(new DeadlineExceededError()));
+    if (signal) stopListening = onAbort(signal, () => fail(signal.reason));
   });
 }

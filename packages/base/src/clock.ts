@@ -1,3 +1,5 @@
+import { onAbort } from './abort-listeners.ts';
+
 /**
  * Time as an argument. Only the server's entry point uses the machine's clock and timers, so a test can move time by
  * hand and a simulation can run hours in a second.
@@ -29,15 +31,15 @@ export const systemClock: Clock = {
 /** Waits for a delay, or rejects with the signal's reason. */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(signal.reason);
-    const aborted = (): void => {
-      cancel();
-      reject(signal?.reason);
-    };
+    let stopListening = (): void => {};
     const cancel = clock.after(delayMs, () => {
-      signal?.removeEventListener('abort', aborted);
+      stopListening();
       resolve();
     });
-    signal?.addEventListener('abort', aborted, { once: true });
+    if (!signal) return;
+    stopListening = onAbort(signal, () => {
+      cancel();
+      reject(signal.reason);
+    });
   });
 }

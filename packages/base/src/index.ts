@@ -1,4 +1,5 @@
-export { listenForAbort } from './abort-listeners.ts';
+export { onAbort, onSharedAbort } from './abort-listeners.ts';
+export { End } from './end.ts';
 export { type Backoff, backoff } from './backoff.ts';
 export {
   type Call,

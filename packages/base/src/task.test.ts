@@ -124,6 +124,22 @@ test('a task ends when its call is aborted', async () => {
   expect(taken).toBe(3);
 });
 
+test('a task that is abandoned runs its finally blocks', async () => {
+  const { clock, spend } = manualClock();
+  const signal = AbortSignal.abort(new Error('the client disconnected'));
+  let isClosed = false;
+  function* holding(): SyncTask<string> {
+    try {
+      return yield* steps(10, () => spend(5));
+    } finally {
+      isClosed = true;
+    }
+  }
+  const aborted: Call = { ...call, signal, isAborted: true };
+  await expect(async () => runTask(clock, aborted, holding())).rejects.toThrow('the client disconnected');
+  expect(isClosed).toBe(true);
+});
+
 test('a synchronous task can run without a break', () => {
   expect(runSync(steps(3, () => {}))).toBe('done');
 });

@@ -2,7 +2,7 @@
  * Work written as generators, so that one large input does not block the event loop: wherever a task yields, other
  * requests may be served. `runTask` runs a task at once if it is short and in time slices if it is long.
  */
-import { type Call, throwIfAborted } from './call.ts';
+import type { Call } from './call.ts';
 import type { Clock } from './clock.ts';
 import { schedulerOf, startSlice } from './task-scheduler.ts';
 
@@ -75,7 +75,11 @@ async function runInSlices<T>(
         resume = () => task.throw(error);
       }
     else isScheduled = true;
-    if (call) throwIfAborted(call);
+    if (call?.isAborted) {
+      const abandoned: Task<unknown> = task;
+      abandoned.return(undefined); // runs its `finally` blocks
+      throw call.signal?.reason;
+    }
     step = isScheduled
       ? await scheduler.schedule((shouldYield) => runSlice(task, resume, shouldYield))
       : runSlice(task, resume, startSlice(clock));

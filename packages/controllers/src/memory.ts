@@ -1,5 +1,5 @@
 /** The watch cache as controllers read it: all kinds, in the order of one revision. */
-import { callUntil, type Clock } from '@cluster-apiserver/base';
+import { callUntil, type Clock, onAbort } from '@cluster-apiserver/base';
 import { type CachedObject, type Resource, type StoredObject, unreadableTerm } from '@cluster-apiserver/registry';
 import type { Call, ItemChange, View } from '@cluster-apiserver/storage';
 
@@ -20,10 +20,9 @@ export function callsOf(clock: Clock, signal: AbortSignal): () => Call {
  */
 export function readBarrier({ collection }: Resource, call: Call, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const aborted = (): void => reject(signal.reason);
-    signal.addEventListener('abort', aborted, { once: true });
+    const stopListening = onAbort(signal, () => reject(signal.reason));
     const fresh = collection.waitUntilFresh(undefined, call) ?? Promise.resolve();
-    fresh.then(resolve, reject).finally(() => signal.removeEventListener('abort', aborted));
+    fresh.then(resolve, reject).finally(stopListening);
   });
 }
 

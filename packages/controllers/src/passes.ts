@@ -1,4 +1,4 @@
-import { type Clock, sleep } from '@cluster-apiserver/base';
+import { type Clock, onAbort, sleep } from '@cluster-apiserver/base';
 import { StorageUnavailableError } from '@cluster-apiserver/storage';
 
 /**
@@ -23,7 +23,7 @@ export function createPasses(clock: Clock, signal: AbortSignal): Passes {
   let isRequested = false;
   let failure: { readonly error: unknown } | undefined;
   let wake = (): void => {};
-  signal.addEventListener('abort', () => wake(), { once: true });
+  onAbort(signal, () => wake());
   const requested = (): Promise<void> =>
     new Promise((resolve) => {
       wake = resolve;

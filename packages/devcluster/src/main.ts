@@ -1,4 +1,4 @@
-import { CleanupStack, systemClock as clock, systemRandom, errorMessage } from '@cluster-apiserver/base';
+import { CleanupStack, systemClock as clock, systemRandom, errorMessage, onAbort } from '@cluster-apiserver/base';
 import fs from 'node:fs';
 import { openFront } from './front/front.ts';
 import { createProbe } from './front/readiness.ts';
@@ -72,8 +72,7 @@ async function front(args: readonly string[]): Promise<number> {
 
 function waitForStop(): Promise<undefined> {
   return new Promise((resolve) => {
-    if (stopRequested.signal.aborted) resolve(undefined);
-    else stopRequested.signal.addEventListener('abort', () => resolve(undefined), { once: true });
+    onAbort(stopRequested.signal, () => resolve(undefined));
   });
 }
 

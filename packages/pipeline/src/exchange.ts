@@ -35,7 +35,7 @@ export interface ApiRequest {
   readonly signal: AbortSignal;
   /** Like `signal.aborted`, without creating a signal. */
   readonly isAborted: boolean;
-  /** Calls back once, when the response has been sent or the client has disconnected. */
+  /** Calls back once, when the response has been sent or the client has disconnected; at once if that is over. */
   onEnd(listener: (end: ExchangeEnd) => void): void;
 }
 

@@ -64,9 +64,7 @@ export class RequestTrace implements SpanHolder {
     const span = this.#request ?? this.#begin(context, {});
     span.set({ 'http.response.status_code': status });
     if (status >= serverErrorMin) span.fail(String(status));
-    // Listeners that are added after the end of a request are not called.
-    if (context.request.isAborted) this.#ended({ outcome: 'aborted', bodyBytes: 0 });
-    else context.request.onEnd((end) => this.#ended(end));
+    context.request.onEnd((end) => this.#ended(end));
   }
 
   /** Ends the span of a watch, whose response may go on for hours. */

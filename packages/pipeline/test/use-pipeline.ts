@@ -1,7 +1,7 @@
 /** The whole pipeline without a socket, over a store in memory, with users of different rights. */
 import { createAdmission, type Authorizer } from '@cluster-apiserver/gates';
 import { afterEach, beforeEach } from '@jest/globals';
-import { type Call, seededRandom, systemClock, awaitWithin } from '@cluster-apiserver/base';
+import { type Call, End, onAbort, seededRandom, systemClock, awaitWithin } from '@cluster-apiserver/base';
 import { type AccessAttributes } from '@cluster-apiserver/model';
 import type { Registry } from '@cluster-apiserver/registry';
 import { openTestRegistry } from '../../registry/test/open-test-registry.ts';
@@ -10,7 +10,13 @@ import { recorder } from './recorder.ts';
 import { machineKind, noteKind, robotKind } from './robots.ts';
 import { buildHandlerChain } from '../src/chain.ts';
 import { createNonResourceRouter } from '../src/non-resource/router.ts';
-import { type ApiRequest, type ApiResponse, BodyTooLargeError, type Handler } from '../src/exchange.ts';
+import {
+  type ApiRequest,
+  type ApiResponse,
+  BodyTooLargeError,
+  type ExchangeEnd,
+  type Handler,
+} from '../src/exchange.ts';
 import { OpenWatches } from '../src/handlers/open-watches.ts';
 import { textResponse } from '../src/responses.ts';
 import { createRouter } from '../src/router.ts';
@@ -168,6 +174,8 @@ export function usePipeline(): TestPipeline {
 
   async function ask(method: string, target: string, { body, headers = {} }: Message = {}): Promise<Answer> {
     const all: Record<string, string | undefined> = { authorization: 'master', ...headers };
+    const end = new End<ExchangeEnd>();
+    onAbort(state.gone.signal, () => end.reach({ outcome: 'aborted', bodyBytes: 0 }));
     const request: ApiRequest = {
       method,
       target,
@@ -189,10 +197,11 @@ export function usePipeline(): TestPipeline {
       protocol: 'HTTP/1.1',
       signal: state.gone.signal,
       isAborted: state.gone.signal.aborted,
-      onEnd: () => {},
+      onEnd: (listener) => end.subscribe(listener),
     };
     const response: ApiResponse = await handle(request);
     const bytes = await bytesIn(response.body);
+    if (bytes) end.reach({ outcome: 'complete', bodyBytes: bytes.length });
     return {
       ...response,
       bytes,

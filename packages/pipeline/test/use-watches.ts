@@ -1,11 +1,11 @@
 /** Watches without sockets: their handler over a store in memory, and clients that can stop reading. */
 import { afterEach, beforeEach, expect } from '@jest/globals';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
-import { callUntil, seededRandom, systemClock } from '@cluster-apiserver/base';
+import { callUntil, End, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { decode, type KubeObject, type UserInfo } from '@cluster-apiserver/model';
 import { create, type Registry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
-import { type ApiRequest, type Sink } from '../src/exchange.ts';
+import { type ApiRequest, ClientGoneError, type Sink } from '../src/exchange.ts';
 import type { AuthenticatedContext } from '../src/request-context.ts';
 
 import { parseRequestInfo } from '../src/request-info.ts';
@@ -100,6 +100,8 @@ interface WatchOptions {
   readonly webSocket?: boolean;
   readonly user?: UserInfo;
   readonly client?: Client;
+  /** The client has left before the watch begins. */
+  readonly hasLeft?: boolean;
 }
 
 export function useWatches(): Watches {
@@ -155,15 +157,19 @@ export function useWatches(): Watches {
 
   async function begin(
     query: string,
-    { accept, webSocket = false, user = tester, client = new Client() }: WatchOptions = {},
+    { accept, webSocket = false, user = tester, client = new Client(), hasLeft = false }: WatchOptions = {},
   ): Promise<Client> {
     const target = `/api/v1/namespaces/n/robots?watch=true&${query}`;
-    const ends: (() => void)[] = [];
+    const end = new End<object>();
+    if (hasLeft) {
+      client.leaving.abort(new ClientGoneError('the client left'));
+      end.reach({});
+    }
     const request = {
       target,
       isWebSocket: webSocket,
       header: (name: string) => (name === 'accept' ? accept : undefined),
-      onEnd: (listener: () => void) => ends.push(listener),
+      onEnd: (listener: () => void) => end.subscribe(listener),
     };
     const context = {
       info: parseRequestInfo('GET', target),
@@ -181,7 +187,7 @@ export function useWatches(): Watches {
       .catch((error: unknown) => (client.cutBy = error))
       .then(() => {
         client.ended = true;
-        for (const end of ends) end();
+        end.reach({});
       });
     return client;
   }

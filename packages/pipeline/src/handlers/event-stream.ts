@@ -1,4 +1,4 @@
-import { type Clock, listenForAbort } from '@cluster-apiserver/base';
+import { type Clock, onAbort, onSharedAbort } from '@cluster-apiserver/base';
 import { Batch, Bookmark, type WatchReader } from '@cluster-apiserver/registry';
 import { type Sink, StalledClientError } from '../exchange.ts';
 import { type Frames } from '../encoding/watch-frames.ts';
@@ -84,18 +84,16 @@ export class EventStream implements WatchStream {
       durationMs,
       this.#guard(() => this.#endWithBookmark('timeout')),
     );
-    const stopListening = listenForAbort(this.#sink.draining, drain);
+    const cancels = [cancel];
     try {
-      this.#sink.signal.addEventListener('abort', leave, { once: true });
       if (bookmarks) this.#scheduleBookmark();
       this.#pump();
-      if (this.#sink.signal.aborted) leave();
-      else if (this.#sink.draining.aborted) drain();
+      // After the first events: they are sent even if the server drains.
+      cancels.push(onAbort(this.#sink.signal, leave), onSharedAbort(this.#sink.draining, drain));
       await this.#finished.promise;
     } finally {
-      cancel();
+      for (const cancelListening of cancels) cancelListening();
       this.#cancelBookmark?.();
-      stopListening();
       this.#watching.close();
       // The client still has to read what was written; until then it can stall.
       if (!this.#cutOffError) await this.#waitUntilDrained();

@@ -136,6 +136,15 @@ describe('the watches of one user', () => {
     await begin(from);
   });
 
+  test('do not count when their clients left before they began', async () => {
+    const from = `resourceVersion=${await make('a')}`;
+    for (let n = 0; n <= watchesPerUserMax; n++) {
+      const client = await begin(from, { hasLeft: true });
+      await until(() => client.ended);
+    }
+    expect(watches.open).toBe(0);
+  });
+
   test('are not limited for system:masters', async () => {
     const from = `resourceVersion=${await make('a')}`;
     const admin = { name: 'admin', groups: ['system:masters'] };

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { describeEnd } from '@cluster-apiserver/testkit/end-contract';
 import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { type ApiRequest, type ApiResponse, BodyMemoryError, type Handler, type Sink } from '../exchange.ts';
 import type { ReportFailure } from './callback-guard.ts';
@@ -90,6 +91,32 @@ async function begin(
 }
 
 describe.each(protocols)('over %s', (protocol) => {
+  for (const isAborted of [false, true])
+    describeEnd(`the end of a request, aborted: ${isAborted}`, async () => {
+      const requests: ApiRequest[] = [];
+      let answer = (): void => {};
+      const served = await serve((request) => {
+        requests.push(request);
+        return new Promise((resolve) => (answer = () => resolve(text('late'))));
+      });
+      const client = await begin(served, protocol, { method: 'GET' });
+      client.status.catch(() => {});
+      client.end();
+      await untilTurned(() => requests.length === 1);
+      const [request] = requests as [ApiRequest];
+      return {
+        subscribe: (listener) => request.onEnd(listener),
+        end: async () => {
+          let isEnded = false;
+          request.onEnd(() => (isEnded = true));
+          if (isAborted) client.disconnect();
+          await untilTurned(() => request.isAborted === isAborted || isEnded);
+          answer(); // over HTTP/1.1 a client that has closed its side may still read
+          await untilTurned(() => isEnded);
+        },
+      };
+    });
+
   test('requests in progress while the server drains are answered, and their clients asked to reconnect', async () => {
     const answers: (() => void)[] = [];
     const served = await serve((request) =>

@@ -1,19 +1,21 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
-import { LatencyTracker } from '@cluster-apiserver/base';
+import { End, LatencyTracker } from '@cluster-apiserver/base';
 import type { ApiRequest, ApiResponse, ExchangeEnd } from '../exchange.ts';
 
 import { type EndedRequest, logRequests } from './log-requests.ts';
 
 let clock: FakeClock;
 let ended: EndedRequest[];
-let listeners: ((end: ExchangeEnd) => void)[];
+let end: End<ExchangeEnd>;
+let listeners: number;
 const whole: ExchangeEnd = { outcome: 'complete', bodyBytes: 7 };
 
 beforeEach(() => {
   clock = fakeClock();
   ended = [];
-  listeners = [];
+  end = new End();
+  listeners = 0;
 });
 
 /** A request with these times until its response is ready and until the response has been sent. */
@@ -25,7 +27,10 @@ async function run(
   const request = {
     method: 'GET',
     isAborted,
-    onEnd: (listener) => void listeners.push(listener),
+    onEnd: (listener) => {
+      listeners += 1;
+      end.subscribe(listener);
+    },
   } as Partial<ApiRequest> as ApiRequest; // nothing else is asked
   const stage = logRequests({ logsAll, ended: (one) => ended.push(one) })(async () => {
     clock.advance(readyMs);
@@ -33,7 +38,7 @@ async function run(
   });
   await stage({ request, latency: new LatencyTracker(clock) });
   clock.advance(sendingMs);
-  for (const listener of listeners) listener(whole);
+  end.reach(whole);
 }
 
 const large = { length: 1, pieces: () => [] };
@@ -57,12 +62,12 @@ test.each<[string, ApiResponse['body'], Parameters<typeof run>[2], EndedRequest[
 
 test('quick small requests are not tracked', async () => {
   await run(false, Buffer.from('x'), {});
-  expect(listeners).toEqual([]);
+  expect(listeners).toBe(0);
 });
 
 test('with request logs, a small response is logged when it is ready', async () => {
   await run(true, 'four', { readyMs: 3, sendingMs: 5_000 });
-  expect(listeners).toEqual([]);
+  expect(listeners).toBe(0);
   expect(ended).toMatchObject([{ end: { outcome: 'complete', bodyBytes: 4 }, readyMs: 3, totalMs: 3 }]);
 });
 
@@ -75,6 +80,12 @@ test('with request logs, a stream is reported once it is over', async () => {
 
 test('a request whose client has left before is reported at once', async () => {
   await run(true, 'x', { readyMs: 10, isAborted: true });
-  expect(listeners).toEqual([]);
+  expect(listeners).toBe(0);
+  expect(ended).toMatchObject([{ end: { outcome: 'aborted', bodyBytes: 0 }, readyMs: 10, totalMs: 10 }]);
+});
+
+test('a large response whose client has left before is reported at once', async () => {
+  end.reach({ outcome: 'aborted', bodyBytes: 0 });
+  await run(true, chunked, { readyMs: 10, sendingMs: 5_000 });
   expect(ended).toMatchObject([{ end: { outcome: 'aborted', bodyBytes: 0 }, readyMs: 10, totalMs: 10 }]);
 });

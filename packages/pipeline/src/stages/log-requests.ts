@@ -48,8 +48,7 @@ export const logRequests =
         const slow = isLongRunning || totalMs <= slowMs ? undefined : readyMs > slowMs ? 'request' : 'response';
         if (log.logsAll || slow) log.ended({ context, status, end, readyMs, totalMs, slow });
       };
-      if (request.isAborted) ended(abortedEnd);
-      else request.onEnd(ended);
+      request.onEnd(ended);
       return response;
     };
     return (context) => {

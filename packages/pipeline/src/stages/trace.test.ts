@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { LatencyTracker, type Span, systemClock as clock } from '@cluster-apiserver/base';
+import { End, LatencyTracker, type Span, systemClock as clock } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
 import type { RequestSpan, Tracer } from '@cluster-apiserver/telemetry';
 import type { ApiRequest, ApiResponse, ExchangeEnd, Handler } from '../exchange.ts';
@@ -9,10 +9,10 @@ import { traceRequests } from './trace.ts';
 
 let begun: RequestSpan[];
 let log: string[];
-let ends: ((end: ExchangeEnd) => void)[];
+let end: End<ExchangeEnd>;
 let samples: boolean;
 beforeEach(() => {
-  [begun, log, ends, samples] = [[], [], [], false];
+  [begun, log, end, samples] = [[], [], new End(), false];
 });
 
 const spanOf = (name: string): Span => ({
@@ -44,7 +44,7 @@ const requestWith = (headers: Readonly<Record<string, string>>): ApiRequest =>
     protocol: 'HTTP/2.0',
     remoteAddress: '10.0.0.1',
     header: (name: string) => headers[name],
-    onEnd: (listener: (end: ExchangeEnd) => void) => ends.push(listener),
+    onEnd: (listener: (end: ExchangeEnd) => void) => end.subscribe(listener),
   }) as Partial<ApiRequest> as ApiRequest;
 
 const latency = new LatencyTracker(clock);
@@ -82,7 +82,7 @@ test.each<[string, Readonly<Record<string, string>>]>([
     return { status: 200, headers: {} };
   });
   expect(context).toEqual([{ request: expect.anything(), latency }]);
-  expect([begun, log, ends]).toEqual([[], [], []]);
+  expect([begun, log]).toEqual([[], []]);
 });
 
 const [masters, monitoring] = [['system:masters'], ['devs', 'system:monitoring']];
@@ -111,22 +111,21 @@ test.each<[string, ExchangeEnd['outcome'], number, readonly string[]]>([
   samples = true;
   await send({}, answering([], status));
   expect(log).not.toContain('request ends');
-  for (const end of ends) end({ outcome, bodyBytes: 1 });
+  end.reach({ outcome, bodyBytes: 1 });
   expect(log).toEqual(['authentication begins', 'authentication ends', ...failures, 'request ends']);
 });
 
 test('the span ends with the response if the client disconnected before', async () => {
   samples = true;
-  const request = Object.assign(requestWith({}), { isAborted: true });
-  await traceRequests(tracer, clock)(answering([]))({ request, latency });
+  end.reach({ outcome: 'aborted', bodyBytes: 0 });
+  await traceRequests(tracer, clock)(answering([]))({ request: requestWith({}), latency });
   expect(log.slice(2)).toEqual(['request fails: aborted', 'request ends']);
-  expect(ends).toEqual([]);
 });
 
 test('a request that is refused before authentication has a span', async () => {
   samples = true;
   await send({}, async () => ({ status: 400, headers: {} }));
   expect(begun).toMatchObject([{ name: 'GET', attributes: { 'http.request.method': 'GET' } }]);
-  for (const end of ends) end({ outcome: 'complete', bodyBytes: 1 });
+  end.reach({ outcome: 'complete', bodyBytes: 1 });
   expect(log).toEqual(['request ends']);
 });

@@ -7,6 +7,7 @@ import {
   sleep,
   type Span,
   awaitWithin,
+  onAbort,
 } from '@cluster-apiserver/base';
 import type { Namespaces } from '@cluster-apiserver/gates';
 import { decode, StatusError } from '@cluster-apiserver/model';
@@ -106,7 +107,7 @@ async function createMissing({
   log,
   signal,
 }: MissingNamespaces): Promise<void> {
-  await Promise.race([filled, new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))]);
+  await Promise.race([filled, new Promise<void>((resolve) => onAbort(signal, resolve))]);
   const pauses = backoff(retries, random);
   while (!signal.aborted) {
     try {

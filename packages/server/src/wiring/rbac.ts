@@ -1,4 +1,12 @@
-import { backoff, callUntil, type Clock, type Random, type CleanupStack, sleep } from '@cluster-apiserver/base';
+import {
+  backoff,
+  callUntil,
+  type Clock,
+  type Random,
+  type CleanupStack,
+  onAbort,
+  sleep,
+} from '@cluster-apiserver/base';
 import {
   type DefaultRoleEvent,
   followPolicy,
@@ -107,7 +115,7 @@ async function retryUntilDone({
   readonly work: () => Promise<void>;
   readonly signal: AbortSignal;
 }): Promise<void> {
-  await Promise.race([filled, new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))]);
+  await Promise.race([filled, new Promise<void>((resolve) => onAbort(signal, resolve))]);
   const pauses = backoff(retries, random);
   while (!signal.aborted) {
     try {

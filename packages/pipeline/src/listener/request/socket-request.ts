@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { invariant } from '@cluster-apiserver/base';
+import { End, invariant } from '@cluster-apiserver/base';
 import type { StatusError } from '@cluster-apiserver/model';
 import {
   type ApiRequest,
@@ -53,7 +53,7 @@ export abstract class SocketRequest implements ApiRequest {
   /** The reason of the signal if it aborts. */
   #abortReason: ClientGoneError = clientLeft;
   #isFinished = false;
-  #onEnd: ((end: ExchangeEnd) => void)[] | undefined;
+  readonly #end = new End<ExchangeEnd>();
   readonly #progress: ResponseProgress;
   #sink: BodySink | undefined;
   /** Bytes of the request body in memory. */
@@ -221,18 +221,12 @@ export abstract class SocketRequest implements ApiRequest {
     this.#releaseBody();
     this.#progress.finish();
     if (!isAnswered) this.abort();
-    this.#reportEnd(isAnswered);
+    const bodyBytes = this.#progress.writtenBytes + (this.#sink?.writtenBytes ?? 0);
+    this.#end.reach({ outcome: isAnswered ? 'complete' : 'aborted', bodyBytes });
   }
 
   onEnd(listener: (end: ExchangeEnd) => void): void {
-    (this.#onEnd ??= []).push(listener);
-  }
-
-  #reportEnd(isAnswered: boolean): void {
-    if (!this.#onEnd) return;
-    const bodyBytes = this.#progress.writtenBytes + (this.#sink?.writtenBytes ?? 0);
-    const end: ExchangeEnd = { outcome: isAnswered ? 'complete' : 'aborted', bodyBytes };
-    for (const listener of this.#onEnd) this.context.guard.run('request', () => listener(end));
+    this.#end.subscribe((end) => this.context.guard.run('request', () => listener(end)));
   }
 
   abort(): void {

@@ -1,3 +1,4 @@
+import { onAbort } from '@cluster-apiserver/base';
 import { type SizedBody, type ChunkedBody, isSized, type Allocate, type Sink } from '../../exchange.ts';
 import { pieceBytes, freeBuffersMax } from '../limits.ts';
 
@@ -193,7 +194,7 @@ export class BodySink implements Sink {
     this.#writer = writer;
     this.signal = signal;
     this.draining = draining;
-    signal.addEventListener('abort', () => this.#wake(), { once: true });
+    onAbort(signal, () => this.#wake());
   }
 
   get backlogBytes(): number {
