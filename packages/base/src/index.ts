@@ -23,6 +23,7 @@ export { pollChanges } from './poll-changes.ts';
 export { invariant, requireValue, unreachable } from './invariant.ts';
 export { bytesOfText, bytesOfValue, keepText } from './kept-text.ts';
 export { type LatencyPart, latencyParts, LatencyTracker, trackLatency } from './latency.ts';
+export { LongList, type ListEntry } from './long-list.ts';
 export { nearestName } from './nearest-name.ts';
 export { getOwn, ownKeys, setOwn } from './own.ts';
 export { type Random, seededRandom, systemRandom } from './random.ts';

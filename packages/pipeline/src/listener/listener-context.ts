@@ -1,4 +1,4 @@
-import type { Clock } from '@cluster-apiserver/base';
+import type { Clock, LongList } from '@cluster-apiserver/base';
 import type { StatusError } from '@cluster-apiserver/model';
 import type { IterationLimiter } from './connection/iteration-limiter.ts';
 import type { MemoryBudget } from './connection/memory-budget.ts';
@@ -21,7 +21,7 @@ export interface ListenerContext {
   /** Pieces of responses, weighed in bytes. */
   readonly pieces: IterationLimiter;
   /** Requests whose body is arriving, the oldest first. */
-  readonly receiving: Set<SocketRequest>;
+  readonly receiving: LongList<SocketRequest>;
   /** Connections that only drop the rest of a refused body. */
   lingering: number;
   readonly guard: CallbackGuard;

@@ -1,5 +1,5 @@
 import type { Server } from 'node:net';
-import { type Clock, invariant, type Random } from '@cluster-apiserver/base';
+import { type Clock, invariant, LongList, type Random } from '@cluster-apiserver/base';
 import type { StatusError } from '@cluster-apiserver/model';
 import { type ApiRequest, type ApiResponse, ClientGoneError, type Handler } from '../exchange.ts';
 import { IterationLimiter } from './connection/iteration-limiter.ts';
@@ -133,7 +133,7 @@ function createContext(options: ListenOptions, draining: AbortSignal): ListenerC
     asksForCertificates: options.requestsCertificates,
     responseBytes: new MemoryBudget(limits.responseBytesMax),
     bodyBytes: new MemoryBudget(limits.bodyBytesMax),
-    receiving: new Set(),
+    receiving: new LongList(),
     lingering: 0,
     guard,
     measures,

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { End, invariant } from '@cluster-apiserver/base';
+import { End, invariant, type ListEntry } from '@cluster-apiserver/base';
 import type { StatusError } from '@cluster-apiserver/model';
 import {
   type ApiRequest,
@@ -48,6 +48,8 @@ export abstract class SocketRequest implements ApiRequest {
   readonly connection: Connection;
   protected readonly context: ListenerContext;
   #receiving: Receiving | undefined;
+  /** The place among all arriving bodies. */
+  #arriving: ListEntry<SocketRequest> | undefined;
   #abortController: AbortController | undefined;
   #isClientGone = false;
   /** The reason of the signal if it aborts. */
@@ -107,7 +109,7 @@ export abstract class SocketRequest implements ApiRequest {
     );
     this.#receiving = receiving;
     // Most bodies have arrived with their request.
-    if (this.isBodyArriving) this.context.receiving.add(this);
+    if (this.isBodyArriving) this.#arriving = this.context.receiving.add(this);
     return body;
   }
 
@@ -148,7 +150,8 @@ export abstract class SocketRequest implements ApiRequest {
   }
 
   #releaseBody(): void {
-    this.context.receiving.delete(this);
+    if (this.#arriving) this.context.receiving.delete(this.#arriving);
+    this.#arriving = undefined;
     this.connection.bodyBytes.release(this.#bufferedRequestBytes);
     this.#bufferedRequestBytes = 0;
   }
