@@ -22,6 +22,9 @@ export function formatDuration(ms: number): string {
   return `${hours > 0 ? `${hours}h` : ''}${hours > 0 || minutes > 0 ? `${minutes}m` : ''}${seconds}s`;
 }
 
+/** Go counts nanoseconds in 64 bits. */
+const durationMsMax = 2 ** 63 / 1e6;
+
 const msPerSecond = 1000;
 const msPerMinute = 60_000;
 const minutesPerHour = 60;
@@ -38,5 +41,6 @@ export function parseDuration(text: string): number | undefined {
   let sum = 0;
   for (const [, number, unit = ''] of text.matchAll(/([0-9.]+)([a-zµμ]+)/g))
     sum += Number(number) * requireValue(unitsMs.get(unit), 'the pattern above names the units');
+  if (sum > durationMsMax) return undefined;
   return text.startsWith('-') ? -sum : sum;
 }

@@ -20,7 +20,8 @@ test('each line is a policy; empty lines and comments are skipped', () => {
     { ...nothing, user: 'ann', resource: '*' },
     { ...nothing, group: 'g', readonly: true },
   ]);
-  expect(loadAbacPolicies('')).toEqual([]);
+  expect(loadAbacPolicies('# none yet')).toEqual([]);
+  expect(() => loadAbacPolicies(' \n')).toThrow('the file is empty');
 });
 
 test.each([

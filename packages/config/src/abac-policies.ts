@@ -31,6 +31,8 @@ export const abacPolicyKind = declareKind({
  * more than intended.
  */
 export function loadAbacPolicies(text: string): readonly AbacPolicy[] {
+  // A file without a line is one that is being written; without policies it would take all rights away.
+  if (text.trim() === '') throw new ConfigurationError(['the file is empty']);
   const lines = text.split('\n').map((line, index) => ({ text: line.trim(), line, number: index + 1 }));
   const policyLines = lines.filter((line) => line.text !== '' && !line.text.startsWith('#'));
   if (policyLines.length > policiesMax)

@@ -218,8 +218,8 @@ test.each<[string, string, string]>([
     'apiVersion: expected apiserver.config.platform.io/v1 or apiserver.config.k8s.io/v1',
   ],
   ['an unknown field', JSON.stringify({ ...good, resource: [] }), 'unknown field "resource"'],
-  ['a field twice', 'kind: A\nkind: B', 'line 2: the key is already set in this map'],
-  ['a field twice, in JSON', '{"kind":"A","kind":"B"}', 'line 1: the key is already set in this map'],
+  ['a field twice', 'kind: A\nkind: B', 'line 2: the key "kind" is already set in this map'],
+  ['a field twice, in JSON', '{"kind":"A","kind":"B"}', 'line 1: the key "kind" is already set in this map'],
   ['two documents', `${JSON.stringify(good)}\n---\n${JSON.stringify(good)}`, moreDocuments],
   ['a document behind an empty one', `---\n---\n${JSON.stringify(good)}`, moreDocuments],
   ['a text behind the document', `kind: A\n---\nB`, moreDocuments],
@@ -245,6 +245,10 @@ test('reports all problems at once, and never prints a key', () => {
   };
   const problems = problemsOf(() => load(part));
   expect(problems.length).toBeGreaterThan(7);
+  const duplicates = `kind: A\nsecret:${hidden}: 1\nsecret:${hidden}: 2`;
+  expect(problemsOf(() => loadEncryptionConfiguration(duplicates))).toContain(
+    'line 3: the key is already set in this map',
+  );
   for (const broken of [`secret: "${hidden}`, `a: b: ${hidden}`, `{"secret": ${hidden}}`, `- *${hidden}`])
     problems.concat(problemsOf(() => loadEncryptionConfiguration(broken))).forEach((problem) => {
       expect(problem).not.toContain(hidden);

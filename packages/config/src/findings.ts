@@ -93,11 +93,11 @@ export class Findings {
     this.problems.push({ text, file: this.#file, place, path, message });
   }
 
-  /** Duplicate keys are reported by line only: in `key:SECRET`, with the space forgotten, the key contains a secret. */
+  /** A key that looks like no field is not shown: in `key:SECRET`, with the space forgotten, it contains a secret. */
   addDuplicateKeys(): void {
-    for (const place of this.#find().duplicateKeys) {
+    for (const { name, ...place } of this.#find().duplicateKeys) {
       const inFile = this.#inFile(place);
-      const message = 'the key is already set in this map';
+      const message = `the key ${fieldName.test(name) ? `"${name}" ` : ''}is already set in this map`;
       this.problems.push({
         text: `line ${inFile.line}: ${message}`,
         file: this.#file,
@@ -139,6 +139,8 @@ export class Findings {
     return { line: line + this.#start.line - 1, column: line === 1 ? column + this.#start.indent : column };
   }
 }
+
+const fieldName = /^[A-Za-z][A-Za-z-]{0,62}$/;
 
 /** `jwt[0].issuer` as steps from the root. */
 function parsePath(path: string): readonly (string | number)[] {

@@ -50,7 +50,7 @@ export {
 } from './encryption-configuration.ts';
 export { type FeatureGate, type FeatureGates, parseFeatureGates } from './feature-gates.ts';
 export { type Content, type Kubeconfig, loadKubeconfig } from './kubeconfig.ts';
-export { splitCertificates } from './certificates.ts';
+export { holdsCertificates, splitCertificates } from './certificates.ts';
 export { type EgressTlsFiles, readEgressTls } from './egress-tls.ts';
 export { ConfigurationError, Findings, type FoundCertificates, type Problem } from './findings.ts';
 export { configurationKinds, kindNamed, kindOf, nameOf } from './kinds.ts';

@@ -1,4 +1,11 @@
-import { MalformedTextError, type Parsed, parseYaml, YamlTooLargeError } from '@cluster-apiserver/model';
+import {
+  MalformedTextError,
+  NestedTooDeepError,
+  nestingMax,
+  type Parsed,
+  parseYaml,
+  YamlTooLargeError,
+} from '@cluster-apiserver/model';
 import { ConfigurationError, Findings } from './findings.ts';
 import { type Fields, type ObjectSchema, object, string, type StringSchema } from './schema.ts';
 import { findStructureProblems } from './structure.ts';
@@ -123,6 +130,9 @@ function requireOneOf(node: ConfigNode, allowed: readonly string[]): void {
 /** Far larger than any real file, and still parsed in a fraction of a second. */
 const configurationBytesMax = 512 * 1024;
 
+/** Operators may write as many values in JSON as in YAML. */
+const jsonBounds = { valuesMax: Number.POSITIVE_INFINITY, nestingMax };
+
 /** Throws a ConfigurationError if the text cannot be parsed. */
 export function parseText(text: string, findings: Findings): unknown {
   const { value, faults, hasMoreDocuments } = parseDocument(text, findings);
@@ -133,10 +143,13 @@ export function parseText(text: string, findings: Findings): unknown {
 
 function parseDocument(text: string, findings: Findings): Parsed {
   try {
-    return parseYaml(text, configurationBytesMax);
+    return parseYaml(text, configurationBytesMax, jsonBounds);
   } catch (error) {
-    if (error instanceof YamlTooLargeError) throw new ConfigurationError([error.message]);
+    if (error instanceof YamlTooLargeError)
+      throw new ConfigurationError([`the file has more than ${configurationBytesMax} bytes, the limit for YAML`]);
     if (!(error instanceof MalformedTextError)) throw error;
+    if (error.cause instanceof NestedTooDeepError)
+      throw new ConfigurationError([`the file is nested deeper than ${nestingMax} levels`]);
     // The message of the parser quotes the text, which may be a secret: report only the place.
     const [, line, column] = / at line (\d+), column (\d+)/.exec(error.message) ?? [];
     const place = line === undefined ? undefined : { line: Number(line), column: Number(column) };

@@ -53,7 +53,7 @@ describe('a file is rejected', () => {
       'with all that is wrong, by the lines of the file',
       'a: 1\n---\na: 1\na: 2\n---\nb',
       [
-        'line 4: the key is already set in this map',
+        'line 4: the key "a" is already set in this map',
         'document 1: apiVersion and kind are required',
         'document 2: apiVersion and kind are required',
         'document 3: expected an object',

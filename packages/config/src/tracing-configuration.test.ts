@@ -31,6 +31,18 @@ test.each<[string, object]>([
   ['dns:///collector:4317', { type: 'tcp', address: 'collector:4317' }],
   ['unix:///run/otel.sock', { type: 'unix', path: '/run/otel.sock' }],
   ['unix-abstract:///otel', { type: 'unix-abstract', path: '/otel' }],
+  ['collector', { type: 'tcp', address: 'collector' }],
+  ['::1', { type: 'tcp', address: '::1' }],
+  ['dns:collector:4317', { type: 'tcp', address: 'collector:4317' }],
+  ['dns:collector', { type: 'tcp', address: 'collector' }],
+  ['dns:4317:4317', { type: 'tcp', address: '4317:4317' }],
+  ['dns://10.0.0.10:53/collector:4317', { type: 'tcp', address: 'dns://10.0.0.10:53/collector:4317' }],
+  ['ipv4:10.0.0.1:4317', { type: 'tcp', address: 'ipv4:10.0.0.1:4317' }],
+  ['ipv4:10.0.0.1:4317,10.0.0.2:4317', { type: 'tcp', address: 'ipv4:10.0.0.1:4317,10.0.0.2:4317' }],
+  ['ipv6:[::1]:4317', { type: 'tcp', address: 'ipv6:[::1]:4317' }],
+  ['unix:run/otel.sock', { type: 'unix', path: 'run/otel.sock' }],
+  ['unix:/run/otel.sock', { type: 'unix', path: '/run/otel.sock' }],
+  ['unix-abstract:otel', { type: 'unix-abstract', path: 'otel' }],
 ])('the endpoint %s', (endpoint, expected) => {
   expect(load({ endpoint }).endpoint).toEqual(expected);
 });
@@ -41,7 +53,19 @@ describe('rejects a file with', () => {
     ['a rate above everything', { samplingRatePerMillion: 1_000_001 }, 'expected a number from 0 to 1000000'],
     ['a rate that is no number', { samplingRatePerMillion: 'all' }, 'samplingRatePerMillion: expected a number'],
     ['http', { endpoint: 'http://u:hush@collector:4317' }, 'endpoint: unsupported scheme "http"'],
-    ['no port', { endpoint: 'collector' }, 'endpoint: expected a host and a port'],
+    ['an empty endpoint', { endpoint: '' }, 'endpoint: expected a host and a port'],
+    ['a port alone', { endpoint: ':4317' }, 'endpoint: expected a host and a port'],
+    ['a port of letters', { endpoint: 'collector:otlp' }, 'endpoint: expected a host and a port'],
+    ['an address that is none', { endpoint: '[::zz]:4317' }, 'endpoint: expected a host and a port'],
+    ['no host', { endpoint: 'dns:///' }, 'endpoint: expected a host and a port'],
+    ['dns and nothing', { endpoint: 'dns:' }, 'endpoint: expected a host and a port'],
+    ['a name for an address', { endpoint: 'ipv4:collector:4317' }, 'endpoint: Invalid value'],
+    ['the other version', { endpoint: 'ipv4:[::1]:4317' }, 'endpoint: Invalid value'],
+    ['an address without a port', { endpoint: 'ipv6:[::1]' }, 'endpoint: Invalid value'],
+    ['no path', { endpoint: 'unix:' }, 'endpoint: '],
+    ['no path behind slashes', { endpoint: 'unix:///' }, 'endpoint: Invalid value'],
+    ['a zero', { endpoint: 'unix:a\0b' }, 'endpoint: Invalid value'],
+    ['blanks', { endpoint: 'a b:1' }, 'endpoint: expected a host and a port'],
     ['a port that is none', { endpoint: 'collector:70000' }, 'endpoint: expected a host and a port'],
     ['a path behind the port', { endpoint: 'collector:4317/v1' }, 'endpoint: expected a host and a port'],
     ['a DNS server', { endpoint: 'dns://collector:4317' }, 'endpoint: expected a host and a port'],
@@ -66,7 +90,7 @@ describe('rejects a file with', () => {
     expect(problems).toThrow(
       [
         'TracingConfiguration: unknown field "more"',
-        'TracingConfiguration.endpoint: unsupported scheme "https": expected none, dns, unix or unix-abstract; there is no TLS',
+        'TracingConfiguration.endpoint: unsupported scheme "https": expected none, dns, ipv4, ipv6, unix or unix-abstract; there is no TLS',
         'TracingConfiguration.samplingRatePerMillion: Invalid value: -1: expected a number from 0 to 1000000',
       ].join('\n'),
     );

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import type { Findings } from './findings.ts';
 import { declareKind, loadConfiguration } from './load.ts';
 import { int32, object, string } from './schema.ts';
@@ -23,7 +24,7 @@ const million = 1_000_000;
 
 const members = {
   endpoint: string(
-    'OTLP receiver, reached by gRPC without TLS: `host:port`, `dns:///host:port`, `unix:///path` or `unix-abstract:///name`.',
+    'OTLP receiver, reached by gRPC without TLS, as a target of gRPC: `host:port`, `dns:///host:port`, `dns://server/host:port`, `ipv4:address:port`, `ipv6:[address]:port`, `unix:///path`, `unix:path` or `unix-abstract:name`. Without a port it is 443.',
     { default: 'localhost:4317' },
   ),
   samplingRatePerMillion: int32(
@@ -70,30 +71,73 @@ function readRate(node: ConfigNode): number | undefined {
   return rate;
 }
 
-/** A host with a port, in brackets if it is an IPv6 address. */
-const hostAndPort = /^(\[[0-9a-fA-F:.]+\]|[^\s:/@?#[\]]+):([0-9]{1,5})$/;
+/** A host name, or an address, with an optional port; an IPv6 address with a port is in brackets. */
+const hostAndPort =
+  /^(?:\[(?<ip>[0-9a-fA-F:.]+)\]|(?<host>[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_.])?))(?::(?<port>[0-9]{1,5}))?$/;
 const portMax = 65_535;
-const schemed = /^([A-Za-z][\w+.-]*):\/\/(.*)$/s;
+const schemed = /^(?<scheme>[A-Za-z][\w+.-]*):(?<rest>.*)$/s;
+const example = 'localhost:4317, dns:///collector:4317 or unix:///run/otel.sock';
 
+/** Reads a target as gRPC does: a scheme may be followed by `//`, an authority and `/`. */
 function readEndpoint(node: ConfigNode): TracingEndpoint {
   const text = node.string();
   if (text === undefined) return defaultEndpoint;
-  const [, scheme, rest = ''] = schemed.exec(text) ?? [];
-  if (scheme === 'unix' || scheme === 'unix-abstract') {
-    if (!/^\/[^\0]+$/.test(rest)) node.addInvalid(text, `expected a path: ${scheme}:///path`);
-    return { type: scheme, path: rest };
+  const { scheme, rest } = splitTarget(text);
+  const [, authority, path = rest] = /^\/\/([^/]*)(\/.*)?$/s.exec(rest) ?? [];
+  switch (scheme) {
+    case undefined:
+      if (!isHostAndPort(text)) node.addProblem(`expected a host and a port such as ${example}`);
+      return { type: 'tcp', address: text };
+    case 'dns':
+      return readDns(node, authority, authority === undefined ? rest : path.replace(/^\//, ''));
+    case 'ipv4':
+    case 'ipv6':
+      if (!rest.split(',').every((address) => isAddress(address, scheme === 'ipv4' ? 4 : 6)))
+        node.addInvalid(
+          text,
+          `expected addresses with ports: ${scheme === 'ipv4' ? 'ipv4:127.0.0.1:4317' : 'ipv6:[::1]:4317'}`,
+        );
+      return { type: 'tcp', address: text };
+    case 'unix':
+    case 'unix-abstract':
+      // As gRPC reads it: a path behind slashes is absolute, and there is no authority.
+      if ((authority ?? '') !== '' || /^\/?$|\0/.test(path) || (authority === '' && path === rest))
+        node.addInvalid(text, `expected a path: ${scheme}:///path or ${scheme}:path`);
+      return { type: scheme, path };
+    default:
+      // The message must not repeat the text: a URL of another scheme may contain a password.
+      node.addProblem(
+        `unsupported scheme ${JSON.stringify(scheme)}: expected none, dns, ipv4, ipv6, unix or unix-abstract; there is no TLS`,
+      );
+      return defaultEndpoint;
   }
-  if (scheme !== undefined && scheme !== 'dns') {
-    // The message must not repeat the text: a URL of another scheme may contain a password.
-    node.addProblem(
-      `unsupported scheme ${JSON.stringify(scheme)}: expected none, dns, unix or unix-abstract; there is no TLS`,
-    );
-    return defaultEndpoint;
-  }
-  const address = scheme === undefined ? text : rest.replace(/^\//, '');
-  const port = Number(hostAndPort.exec(address)?.[2] ?? 0);
-  // gRPC would treat a host before the slash as a DNS server.
-  if (port < 1 || port > portMax || (scheme !== undefined && !rest.startsWith('/')))
-    node.addProblem('expected a host and a port such as localhost:4317 or dns:///collector:4317');
-  return { type: 'tcp', address };
 }
+
+/** `localhost:4317` has no scheme, and `dns:localhost` has one. */
+function splitTarget(text: string): { readonly scheme: string | undefined; readonly rest: string } {
+  const { scheme, rest = '' } = schemed.exec(text)?.groups ?? {};
+  const isKnown = scheme !== undefined && (schemes.has(scheme) || rest.startsWith('//'));
+  return isKnown ? { scheme, rest } : { scheme: undefined, rest: text };
+}
+
+const schemes: ReadonlySet<string> = new Set(['dns', 'ipv4', 'ipv6', 'unix', 'unix-abstract']);
+
+/** The authority is a DNS server. */
+function readDns(node: ConfigNode, authority: string | undefined, name: string): TracingEndpoint {
+  const isServer = authority === undefined || authority === '' || isHostAndPort(authority);
+  if (!isServer || !isHostAndPort(name)) node.addProblem(`expected a host and a port such as ${example}`);
+  return { type: 'tcp', address: authority === undefined || authority === '' ? name : `dns://${authority}/${name}` };
+}
+
+function isHostAndPort(text: string): boolean {
+  const { ip, port, host } = hostAndPort.exec(text)?.groups ?? {};
+  if (ip === undefined && host === undefined) return isIP(text) === 6;
+  return (ip === undefined || isIP(ip) === 6) && (port === undefined || isPort(port));
+}
+
+function isAddress(text: string, version: 4 | 6): boolean {
+  const [, bracketed, plain, port] = /^(?:\[([^\]]*)\]|([^:]*)):([0-9]{1,5})$/.exec(text) ?? [];
+  return isIP(bracketed ?? plain ?? '') === version && isPort(port ?? '');
+}
+
+const isPort = (digits: string): boolean => Number(digits) >= 1 && Number(digits) <= portMax;

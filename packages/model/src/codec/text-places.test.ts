@@ -49,12 +49,12 @@ test('a key is found in its map, and else the map', () => {
 });
 
 test('keys that are set twice are found', () => {
-  expect(textPlaces(yaml).duplicateKeys).toEqual([{ line: 15, column: 1 }]);
+  expect(textPlaces(yaml).duplicateKeys).toEqual([{ line: 15, column: 1, name: expect.any(String) }]);
 });
 
 test('JSON has the same places, with tabs, too', () => {
   const places = textPlaces('{\n\t"a": [1,\n\t\t{"b": "c"}],\n\t"a": 2\n}');
-  expect(places.duplicateKeys).toEqual([{ line: 4, column: 2 }]);
+  expect(places.duplicateKeys).toEqual([{ line: 4, column: 2, name: 'a' }]);
   expect(textPlaces('{\n\t"a": [1,\n\t\t{"b": "c"}]\n}').of(['a', 1, 'b'])).toEqual({ line: 3, column: 9 });
 });
 

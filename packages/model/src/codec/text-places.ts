@@ -15,7 +15,7 @@ export interface TextPlaces {
   /** Of the key of a map at a path; of the map if it has no such key. */
   ofKey(path: readonly (string | number)[], key: string): Place;
   /** Keys that a map has already, in the order of the text. */
-  readonly duplicateKeys: readonly Place[];
+  readonly duplicateKeys: readonly (Place & { readonly name: string })[];
 }
 
 interface Node {
@@ -47,7 +47,7 @@ export function textPlaces(text: string): TextPlaces {
       const { offset, node } = find(path);
       return place(node.members.get(key)?.keyOffset ?? offset);
     },
-    duplicateKeys: duplicateKeys.map(place),
+    duplicateKeys: duplicateKeys.map(({ offset, name }) => ({ ...place(offset), name })),
   };
 }
 
@@ -95,8 +95,13 @@ const newNode = (offset: number, isBlockScalar = false): Node => ({
   members: new Map(),
 });
 
-function buildTree(text: string): { readonly root: Node; readonly duplicateKeys: readonly number[] } {
-  const duplicateKeys: number[] = [];
+interface Tree {
+  readonly root: Node;
+  readonly duplicateKeys: readonly { readonly offset: number; readonly name: string }[];
+}
+
+function buildTree(text: string): Tree {
+  const duplicateKeys: { offset: number; name: string }[] = [];
   const anchors = new Map<string, Node>();
   const open: Open[] = [];
   let root = newNode(0);
@@ -121,7 +126,7 @@ function buildTree(text: string): { readonly root: Node; readonly duplicateKeys:
     const parent = open.at(-1);
     if (!parent?.isMap || parent.key) return put(newNode(offset, isBlock(event)), event);
     const name = getScalarValue(text, event);
-    if (parent.node.members.has(name)) duplicateKeys.push(offset);
+    if (parent.node.members.has(name)) duplicateKeys.push({ offset, name });
     parent.key = { name, offset };
   };
   for (const event of parseYamlEvents(text)) {

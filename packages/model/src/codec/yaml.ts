@@ -13,7 +13,14 @@ import {
 } from 'js-yaml';
 import { isJsonObject } from '../json/json-object.ts';
 import { isRawNumber, rawNumber } from '../json/raw-number.ts';
-import { type JsonScan, NestedTooDeepError, nestingMax, scanJson } from '../json/json-scan.ts';
+import {
+  clientBounds,
+  type JsonBounds,
+  type JsonScan,
+  NestedTooDeepError,
+  nestingMax,
+  scanJson,
+} from '../json/json-scan.ts';
 import { MalformedTextError, type Parsed, type TextFault, parseJson } from '../json/json.ts';
 
 /**
@@ -42,9 +49,9 @@ export class YamlTooLargeError extends Error {
 }
 
 /** Throws MalformedTextError or YamlTooLargeError. Of several documents the first one counts. */
-export function parseYaml(text: string, bytesMax = yamlBytesMax): Parsed {
+export function parseYaml(text: string, bytesMax = yamlBytesMax, bounds = clientBounds): Parsed {
   const isLarge = Buffer.byteLength(text) > bytesMax;
-  const json = /^\s*\{/.test(text) ? parseAsJson(text, isLarge) : undefined;
+  const json = /^\s*\{/.test(text) ? parseAsJson(text, isLarge, bounds) : undefined;
   if (json) return json;
   if (isLarge) throw new YamlTooLargeError(bytesMax);
   return new Construction(text, growthMax * bytesMax).run(parseYamlEvents(text));
@@ -54,10 +61,10 @@ export function parseYaml(text: string, bytesMax = yamlBytesMax): Parsed {
  * Every JSON text is YAML too. It is parsed as JSON where that is the same, because that is faster, and where it is
  * larger than YAML may be. Undefined if it is no JSON, or if YAML has other numbers or other words for its faults.
  */
-function parseAsJson(text: string, isLarge: boolean): Parsed | undefined {
+function parseAsJson(text: string, isLarge: boolean, bounds: JsonBounds): Parsed | undefined {
   let isSame = true;
   const scan = (): JsonScan => {
-    const scanned = scanJson(text);
+    const scanned = scanJson(text, bounds);
     isSame = scanned.duplicates.length === 0 && !scanned.exactNumbersNeeded;
     return scanned;
   };

@@ -99,7 +99,7 @@ describe('config check finds', () => {
     [
       'keys that are set twice',
       config(usual, 'EncryptionConfiguration', 'kind: EncryptionConfiguration\nresources: []\n'),
-      ['file:3:1 the key is already set in this map', 'file:4:12 resources: name at least a list of resources'],
+      ['file:3:1 the key "kind" is already set in this map', 'file:4:12 resources: name at least a list of resources'],
     ],
     [
       'JSON, by lines and columns, too, and no secret of it',

@@ -36,7 +36,7 @@ function toGrpcAddress(endpoint: TracingEndpoint): string {
     case 'tcp':
       return endpoint.address;
     case 'unix':
-      return `unix://${endpoint.path}`;
+      return `unix:${endpoint.path}`;
     case 'unix-abstract':
       // gRPC for Node has no `unix-abstract`. With an authority it passes the path unchanged: \0 marks an abstract socket.
       return `unix://abstract/\0${endpoint.path}`;
