@@ -3,7 +3,7 @@ import type { Clock, Random } from '@cluster-apiserver/base';
 import type { listen } from '@cluster-apiserver/pipeline';
 import type { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
 
-/** What the server needs from the system. main.ts passes the real implementations; tests and simulations pass doubles. */
+/** What the server needs from the system. program.ts passes the real implementations; tests and simulations pass doubles. */
 export interface Environment {
   readonly clock: Clock;
   readonly random: Random;

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { formatDuration, parseDuration } from '@cluster-apiserver/base';
 
 /** The declaration of a flag. Parsing, `--help`, docs/flags.md and the type of its value follow from it. */
@@ -38,6 +39,35 @@ export const fraction = (flag: FlagDescription<number>, [least, most]: readonly 
     /^[0-9]*\.?[0-9]+$/.test(value) && Number(value) >= least && Number(value) <= most ? Number(value) : undefined,
   expected: `a number from ${least} to ${most}`,
 });
+/** An address to listen on. As in kube-apiserver, a name is none: it could mean several. */
+export const ip = (flag: FlagDescription<string>): Flag<string> => ({
+  ...text(flag, 'ip'),
+  parse: (value) => (isIP(value) === 0 ? undefined : value),
+  expected: 'an IP address',
+});
+/** As clients of etcd read them: without a scheme it is http. */
+export const etcdUrls = (flag: FlagDescription<readonly string[]>): Flag<readonly string[]> => {
+  const { parse, ...rest } = list(flag);
+  return {
+    ...rest,
+    parse: (value) => {
+      const urls = parse(value)?.map((member) => toEtcdUrl(member));
+      return urls === undefined || urls.length === 0 || urls.includes(undefined)
+        ? undefined
+        : urls.filter((url) => url !== undefined);
+    },
+    expected: 'a list of URLs such as http://127.0.0.1:2379, separated by commas',
+  };
+};
+function toEtcdUrl(member: string): string | undefined {
+  const isBare = !member.includes('://');
+  const address = isBare ? `http://${member}` : member;
+  const url = URL.parse(address);
+  // A bare name is more often a slip of the pen than a member at port 80.
+  if (!url || (isBare && !/:[0-9]+$/.test(member))) return undefined;
+  const isOfEtcd = (url.protocol === 'http:' || url.protocol === 'https:') && url.hostname !== '' && url.port !== '0';
+  return isOfEtcd && /^\/?$/.test(url.pathname) && url.search === '' && url.hash === '' ? address : undefined;
+}
 export const durationMs = (flag: FlagDescription<number>, bounds?: readonly [number, number]): Flag<number> => ({
   ...flag,
   placeholder: 'duration',
@@ -109,24 +139,30 @@ export const optionalBoolean = (flag: Omit<FlagDescription<boolean>, 'default'>)
   expected: 'true or false',
 });
 
+/** Holds the names of the flags that a command line has. */
+const givenNames = Symbol('given');
+
 /** The parsed values of a table of flags. */
 export type FlagValues<Table> = {
   readonly [Name in keyof Table]: Table[Name] extends Flag<infer T> ? T : never;
-};
+} & { readonly [givenNames]?: ReadonlySet<string> };
 
 /** All problems of a command line. */
 export class FlagError extends Error {
   override readonly name = 'FlagError';
+  readonly faults: readonly string[];
   constructor(faults: readonly string[]) {
     super(faults.join('\n'));
+    this.faults = faults;
   }
 }
 
-/** Whether the value of a flag differs from its default. */
-export const isGiven = (flag: Flag<unknown>, value: unknown): boolean =>
-  toComparable(value) !== toComparable(flag.parse(flag.default));
+export const withGivenNames = <T extends object>(values: T, names: ReadonlySet<string>): T =>
+  Object.defineProperty(values, givenNames, { value: names });
 
-const toComparable = (value: unknown): string => JSON.stringify(value instanceof Map ? [...value] : value);
+/** Whether the command line has the flag, if only with its default value. */
+export const isGiven = (values: { readonly [givenNames]?: ReadonlySet<string> }, name: string): boolean =>
+  values[givenNames]?.has(name) === true;
 
 /** A value in command-line syntax. */
 export function formatFlag({ placeholder }: Flag<unknown>, value: unknown): string {

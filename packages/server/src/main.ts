@@ -1,121 +1,18 @@
 #!/usr/bin/env -S MALLOC_MMAP_THRESHOLD_=65536 node --max-semi-space-size=16 --heap-growing-percent=45
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import path from 'node:path';
-import { getHeapStatistics } from 'node:v8';
-import { systemClock, systemRandom } from '@cluster-apiserver/base';
-import { listen } from '@cluster-apiserver/pipeline';
-import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
-import { createLog, createLogOutput, type Log } from '@cluster-apiserver/telemetry';
-import { assemble } from './assemble.ts';
-import { asError } from './as-error.ts';
-import { configCommand, configHelp } from './config-command/config-command.ts';
-import { auditFiles } from './audit-files.ts';
-import { FlagError, flagHelp, parseFlags, type ServerFlags } from './flags.ts';
-import { stop } from './lifecycle.ts';
-import { openStderr } from './stderr.ts';
-import { storageCommand, storageHelp } from './storage-command/storage-command.ts';
-import type { Environment } from './environment.ts';
-import { version } from './version.ts';
+import { describeOldNode } from './required-node.ts';
 
 /**
- * The entry point: the only file that reads arguments, signals and the system clock. The first line bounds memory:
- * `--max-semi-space-size` keeps the young generation from growing to 128 MiB on large machines, and `--heap-growing-percent`
- * collects the old generation before it quadruples. MALLOC_MMAP_THRESHOLD_ lets glibc return Node's 64 KiB buffer pools to
- * the system. See docs/performance.md for what each costs and saves.
+ * The entry point. The first line bounds memory: `--max-semi-space-size` keeps the young generation from growing to
+ * 128 MiB on large machines, and `--heap-growing-percent` collects the old generation before it quadruples.
+ * MALLOC_MMAP_THRESHOLD_ lets glibc return Node's 64 KiB buffer pools to the system. See docs/performance.md for what each
+ * costs and saves.
  */
 
-const logOutput = createLogOutput(openStderr(), systemClock);
-process.on('exit', () => logOutput.flushSync());
-
-const environment: Environment = {
-  clock: systemClock,
-  random: systemRandom(),
-  files: {
-    read: (file) => readFile(file),
-    list: async (directory) => {
-      const entries = await readdir(directory, { withFileTypes: true });
-      return entries.filter((entry) => !entry.isDirectory()).map(({ name }) => name);
-    },
-    write: async (file, content) => {
-      await mkdir(path.dirname(file), { recursive: true });
-      await writeFile(file, content, { mode: 0o600 });
-    },
-  },
-  auditFiles,
-  connectEtcd: http2Connect,
-  connectKms: { v1: kmsV1Service, v2: kmsV2Service },
-  listen,
-  runtime: process,
-  heap: () => {
-    const { used_heap_size: usedBytes, heap_size_limit: limitBytes } = getHeapStatistics();
-    return { usedBytes, limitBytes };
-  },
-  write: (line) => logOutput.write(line),
-};
-
-const openLog = (format: ServerFlags['logging-format'], verbosity: number): Log =>
-  createLog({
-    format,
-    verbosity,
-    pid: process.pid,
-    clock: environment.clock,
-    write: environment.write,
-    writeLater: (formatLine) => logOutput.writeLater(formatLine),
-    lostLines: () => logOutput.lostLines,
-  });
-
-async function serve(flags: ServerFlags): Promise<void> {
-  const { clock } = environment;
-  const log = openLog(flags['logging-format'], flags.v);
-  const die = (what: string) => (error: unknown) => {
-    log.error(what, { error: asError(error), stack: asError(error).stack });
-    process.exit(1);
-  };
-  // The state is unknown after such an error, so the process exits. Clients cannot cause one: callbacks of their
-  // connections run in a guard that closes the connection instead (pipeline/src/listener/callback-guard.ts).
-  process.on('uncaughtException', die('uncaught exception; exiting'));
-  process.on('unhandledRejection', die('unhandled promise rejection; exiting'));
-  // By default Node prints its warnings to stderr, unformatted and without a stack.
-  process.removeAllListeners('warning');
-  process.on('warning', (warning) => log.warn('warning of Node.js', { error: warning, stack: warning.stack }));
-
-  const server = await assemble(flags, environment, log);
-  log.info('serving', { version, address: flags['bind-address'], port: server.port });
-  let stopping = false;
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.on(signal, () => {
-      // A second signal skips the graceful shutdown.
-      if (stopping) process.exit(1);
-      stopping = true;
-      stop(server, { clock, log, shutdownDelayMs: flags['shutdown-delay-duration'] }).then(
-        () => process.exit(0),
-        die('stopping failed'),
-      );
-    });
-  }
-}
-
-const print = (line: string): void => void process.stdout.write(`${line}\n`);
-
-async function runStorageCommand(args: readonly string[]): Promise<void> {
-  const log = openLog('text', 0);
-  const stopping = new AbortController();
-  for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => stopping.abort());
-  process.exit(await storageCommand(args, environment, log, print, stopping.signal));
-}
-
-try {
-  const [command, ...args] = process.argv.slice(2);
-  if (command === 'storage') await runStorageCommand(args);
-  if (command === 'config')
-    process.exit(await configCommand(args, environment, print, (line) => void process.stderr.write(`${line}\n`)));
-  const flags = parseFlags(process.argv.slice(2));
-  if (flags.help) process.stdout.write(`${flagHelp()}${configHelp}${storageHelp}`);
-  else if (flags.version) process.stdout.write(`cluster-apiserver ${version}\n`);
-  else await serve(flags);
-} catch (error) {
-  process.stderr.write(
-    `cluster-apiserver: ${error instanceof FlagError ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
-  );
-  process.exit(1);
+const fault = describeOldNode(process.versions.node);
+if (fault === undefined) {
+  // Loaded only now: an older Node.js lacks functions that the program imports, and would say that only.
+  await import('./program.ts');
+} else {
+  process.stderr.write(`cluster-apiserver: ${fault}\n`);
+  process.exitCode = 1;
 }

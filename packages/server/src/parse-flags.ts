@@ -1,5 +1,5 @@
 import { nearestName } from '@cluster-apiserver/base';
-import { type Flag, FlagError, type FlagValues } from './flag.ts';
+import { type Flag, FlagError, type FlagValues, withGivenNames } from './flag.ts';
 
 type FlagTable = Readonly<Record<string, Flag<unknown>>>;
 
@@ -43,7 +43,7 @@ export function parseFlagsOf<Table extends FlagTable>(
   });
   if (faults.length > 0) throw new FlagError(faults);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Each value was parsed by its own flag.
-  return Object.fromEntries(values) as FlagValues<Table>;
+  return withGivenNames(Object.fromEntries(values), new Set(given.keys())) as FlagValues<Table>;
 }
 
 function describeUnknownFlag(name: string, table: FlagTable): string {

@@ -97,7 +97,7 @@ export async function serveKinds(
     '--token-auth-file=tokens',
     `--etcd-servers=${etcd.endpoints.join(',')}`,
     ...(encryption === undefined ? [`${encryptionFlag}=default-encryption.json`] : []),
-    ...more,
+    ...more.filter((flag) => flag !== withoutEncryption),
   ]);
   const logLines: string[] = [];
   let isWaiting = false;

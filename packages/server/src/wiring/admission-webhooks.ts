@@ -91,7 +91,7 @@ export async function openAdmissionWebhook(
 const servicesFlag = 'admission-webhook-services';
 
 /** Service addresses by `namespace/name`. */
-function parseWebhookServices(flags: ServerFlags): ReadonlyMap<string, string> {
+export function parseWebhookServices(flags: ServerFlags): ReadonlyMap<string, string> {
   const services = flags[servicesFlag];
   const faults = [...services].flatMap(([service, address]) => [
     ...(/^[^/]+\/[^/]+$/.test(service) ? [] : [`${JSON.stringify(service)} is not namespace/name`]),

@@ -94,12 +94,8 @@ const flag = 'admission-control-config-file';
 /** The plugins that the flags enable, configured by the file of --admission-control-config-file. */
 export async function openAdmission(flags: ServerFlags, dependencies: AdmissionDependencies): Promise<Admission> {
   const { always, clock, files, metrics, log } = dependencies;
-  const chosen = chooseAdmissionPlugins(flags['enable-admission-plugins'], flags['disable-admission-plugins']);
-  if (chosen.faults.length > 0) throw new FlagError(chosen.faults);
-  const configuration = await loadConfigurations(flags, files);
-  if (chosen.plugins.includes('EventRateLimit') && !configuration.EventRateLimit)
-    throw new FlagError([`--enable-admission-plugins: EventRateLimit needs its limits in the file of --${flag}`]);
-  for (const plugin of chosen.plugins)
+  const { plugins: chosen, configuration } = await loadAdmission(flags, files);
+  for (const plugin of chosen)
     if (deprecatedAdmissionPlugins.has(plugin))
       log
         .withName('admission')
@@ -121,9 +117,7 @@ export async function openAdmission(flags: ServerFlags, dependencies: AdmissionD
     environment,
     webhookCalls,
   };
-  const opened = await withFlagErrors(flag, () =>
-    openAll(chosen.plugins.map(async (name) => plugins[name](configured))),
-  );
+  const opened = await withFlagErrors(flag, () => openAll(chosen.map(async (name) => plugins[name](configured))));
   const all = [...always, reservedNames, ...opened.filter((plugin) => plugin !== undefined)];
   return createMeasuredAdmission(all, clock, createAdmissionMeasures(metrics));
 }
@@ -138,6 +132,19 @@ async function openAll<T>(opening: readonly Promise<T>[]): Promise<readonly T[]>
   }
   if (faults.length > 0) throw new ConfigurationError(faults);
   return Promise.all(opening);
+}
+
+/** The plugins that are enabled, and their configurations. */
+export async function loadAdmission(
+  flags: ServerFlags,
+  files: Files,
+): Promise<{ readonly plugins: readonly AdmissionPluginName[]; readonly configuration: AdmissionConfiguration }> {
+  const chosen = chooseAdmissionPlugins(flags['enable-admission-plugins'], flags['disable-admission-plugins']);
+  if (chosen.faults.length > 0) throw new FlagError(chosen.faults);
+  const configuration = await loadConfigurations(flags, files);
+  if (chosen.plugins.includes('EventRateLimit') && !configuration.EventRateLimit)
+    throw new FlagError([`--enable-admission-plugins: EventRateLimit needs its limits in the file of --${flag}`]);
+  return { plugins: chosen.plugins, configuration };
 }
 
 async function loadConfigurations(flags: ServerFlags, files: Files): Promise<AdmissionConfiguration> {

@@ -93,7 +93,7 @@ export async function openAudit(options: WiringContext, cleanup: CleanupStack): 
 type OpenBackend = ReturnType<typeof openBackend>;
 
 /** Throws a FlagError with all problems of the audit flags. */
-function checkAuditFlags(flags: ServerFlags): void {
+export function checkAuditFlags(flags: ServerFlags): void {
   const faults = (['log', 'webhook'] as const)
     .filter(
       (plugin) => flags[`audit-${plugin}-truncate-max-batch-size`] < flags[`audit-${plugin}-truncate-max-event-size`],

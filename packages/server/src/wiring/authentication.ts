@@ -16,6 +16,8 @@ import {
   type TokenAuthenticator,
 } from '@cluster-apiserver/gates';
 import { asError } from '../as-error.ts';
+import type { Files } from '../environment.ts';
+import type { ServerFlags } from '../flags.ts';
 import type { CertificateMeasures } from './certificate-measures.ts';
 import { openEgress } from './egress.ts';
 import type { WiringContext } from './context.ts';
@@ -47,13 +49,7 @@ export async function openAuthentication(
   cleanup: CleanupStack,
 ): Promise<ConfiguredAuthentication> {
   const { flags, environment } = options;
-  const egress = await openEgress(flags, environment.files);
-  const flagValues: AuthenticationFlags = {
-    disallowedIssuers: flags['service-account-issuer'],
-    anonymousAuthGiven: flags['anonymous-auth'] !== 'unset',
-    egressSelectors: [...egress.keys()],
-  };
-  const configuredByFlags = await loadOidcFlags(flags, flagValues, environment.files);
+  const { egress, flagValues, configuredByFlags } = await loadAuthenticationFlags(flags, environment.files);
   const build = createBuilder(options, egress, cleanup);
   const followed = await followConfiguration(
     {
@@ -70,6 +66,23 @@ export async function openAuthentication(
     tokens: { authenticateToken: (...args) => current().tokens.authenticateToken(...args) },
     isAnonymousAllowed: (path) => current().isAnonymousAllowed(path),
   };
+}
+
+interface LoadedFlags {
+  readonly egress: ReadonlyMap<string, Dial | undefined>;
+  /** What --authentication-config must agree with. */
+  readonly flagValues: AuthenticationFlags;
+  readonly configuredByFlags: AuthenticationConfiguration | undefined;
+}
+
+export async function loadAuthenticationFlags(flags: ServerFlags, files: Files): Promise<LoadedFlags> {
+  const egress = await openEgress(flags, files);
+  const flagValues: AuthenticationFlags = {
+    disallowedIssuers: flags['service-account-issuer'],
+    anonymousAuthGiven: flags['anonymous-auth'] !== 'unset',
+    egressSelectors: [...egress.keys()],
+  };
+  return { egress, flagValues, configuredByFlags: await loadOidcFlags(flags, flagValues, files) };
 }
 
 const noConfiguration: AuthenticationConfiguration = { jwt: [], anonymous: undefined };

@@ -47,7 +47,7 @@ export async function openAuthenticators(
   };
 }
 
-async function readTokenFile(flags: ServerFlags, files: Files): Promise<readonly TokenAuthenticator[]> {
+export async function readTokenFile(flags: ServerFlags, files: Files): Promise<readonly TokenAuthenticator[]> {
   const tokens = await readFlagFile('token-auth-file', flags, files);
   if (!tokens) return [];
   try {

@@ -64,7 +64,7 @@ const chainFlags = [
 
 /** Throws a FlagError with all problems of the authorization flags. */
 export function checkAuthorizationFlags(flags: ServerFlags): void {
-  const given = chainFlags.filter((name) => isGiven(authorizationFlags[name], flags[name]));
+  const given = chainFlags.filter((name) => isGiven(flags, name));
   const faults = flags['authorization-config'] === '' ? findModeFaults(flags) : given.map(describeExclusion);
   if (faults.length > 0) throw new FlagError(faults);
 }
@@ -82,10 +82,11 @@ function findModeFaults(flags: ServerFlags): readonly string[] {
   const modes = getModes(flags);
   const faults: string[] = [];
   for (const mode of new Set(modes)) {
-    if (mode === 'Node') faults.push('--authorization-mode: there are no nodes here, so Node is not supported');
+    const flag = flags['authorization-modes'].includes(mode) ? '--authorization-modes' : '--authorization-mode';
+    if (mode === 'Node') faults.push(`${flag}: there are no nodes here, so Node is not supported`);
     else if (!isAuthorizerType(mode))
-      faults.push(`--authorization-mode: ${JSON.stringify(mode)} is none of ${authorizerTypes.join(', ')}`);
-    if (modes.indexOf(mode) !== modes.lastIndexOf(mode)) faults.push(`--authorization-mode: ${mode} is given twice`);
+      faults.push(`${flag}: ${JSON.stringify(mode)} is none of ${authorizerTypes.join(', ')}`);
+    if (modes.indexOf(mode) !== modes.lastIndexOf(mode)) faults.push(`${flag}: ${mode} is given twice`);
   }
   for (const [mode, flag] of [
     ['ABAC', 'authorization-policy-file'],

@@ -18,6 +18,8 @@ import {
   createGroupAuthorizer,
   createWebhookAuthorizer,
 } from '@cluster-apiserver/gates';
+import type { Files } from '../environment.ts';
+import type { ServerFlags } from '../flags.ts';
 import { checkAuthorizationFlags, loadAuthorizationFlags } from './authorization-flags.ts';
 import { createAuthorizationMeasures } from './authorization-measures.ts';
 import type { WiringContext } from './context.ts';
@@ -50,13 +52,7 @@ export async function openAuthorization(options: AuthorizationOptions, cleanup: 
       flag: 'authorization-config',
       name: 'authorization',
       reloads: true,
-      build: async (content) =>
-        chains.open(
-          await loadAuthorizationConfiguration(content, {
-            readFile: environment.files.read,
-            policyFileGiven: flags['authorization-policy-file'] !== '',
-          }),
-        ),
+      build: async (content) => chains.open(await loadAuthorizationFile(content, flags, environment.files)),
       close: (old) => old.retire(),
     },
     options,
@@ -71,6 +67,16 @@ export async function openAuthorization(options: AuthorizationOptions, cleanup: 
     forAdmission: uniteAuthorizers([privileged, configured]),
   };
 }
+
+export const loadAuthorizationFile = (
+  content: string,
+  flags: ServerFlags,
+  files: Files,
+): Promise<AuthorizationConfiguration> =>
+  loadAuthorizationConfiguration(content, {
+    readFile: files.read,
+    policyFileGiven: flags['authorization-policy-file'] !== '',
+  });
 
 const delegateToCurrent = (current: () => Required<Authorizer>): Required<Authorizer> => ({
   authorize: (question, call) => current().authorize(question, call),

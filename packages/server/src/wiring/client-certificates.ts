@@ -7,6 +7,7 @@ import {
 } from '@cluster-apiserver/gates';
 import type { Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
+import type { Files } from '../environment.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
 import type { CertificateMeasures } from './certificate-measures.ts';
 import type { WiringContext } from './context.ts';
@@ -87,6 +88,20 @@ const toHeaderNames = (headers: readonly string[]): string[] => headers.map((hea
 /** Short, so that a removed CA stops being trusted within seconds. The file is small. */
 const pollMs = 1_000;
 
+function useFile<T>(flag: AuthorityFlag, file: string, act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    throw new FlagError([`--${flag}: ${file} is not usable: ${asError(error).message}`]);
+  }
+}
+
+/** The CA bundles that flags name. Throws a FlagError for a file that is none. */
+export async function loadAuthorities(flag: AuthorityFlag, flags: ServerFlags, files: Files): Promise<void> {
+  const content = await readFlagFile(flag, flags, files);
+  if (content) useFile(flag, flags[flag], () => readAuthorities(content.toString()));
+}
+
 async function followAuthorities(
   flag: AuthorityFlag,
   { flags, environment: { clock, files }, log, certificates, records }: ClientCertificateOptions,
@@ -96,11 +111,7 @@ async function followAuthorities(
   const first = await readFlagFile(flag, flags, files);
   if (!first) return false;
   const file = flags[flag];
-  try {
-    use(readAuthorities(first.toString()));
-  } catch (error) {
-    throw new FlagError([`--${flag}: ${file} is not usable: ${asError(error).message}`]);
-  }
+  useFile(flag, file, () => use(readAuthorities(first.toString())));
   const record = records.add({ flag, kind: 'certificates', path: file });
   record.applied(first);
   certificates.inUse(useOf[flag], first);

@@ -3,12 +3,12 @@ import { type FeatureGates, parseFeatureGates } from '@cluster-apiserver/config'
 import type { VersionInfo } from '@cluster-apiserver/pipeline';
 import { createMetrics, type Health, type Log, type Metrics } from '@cluster-apiserver/telemetry';
 import type { Environment } from '../environment.ts';
-import { FlagError, type ServerFlags } from '../flags.ts';
+import type { ServerFlags } from '../flags.ts';
 import { getVersionInfo } from '../version.ts';
 import { compileAlwaysAllowedPaths } from './always-allowed-paths.ts';
+import { checkFlags } from './check-flags.ts';
 import { type CertificateMeasures, createCertificateMeasures } from './certificate-measures.ts';
 import { createFileRecords, type FileRecords, recordStartupFiles } from './configz.ts';
-import { requireFlagPairs } from './flag-files.ts';
 import { openHealth } from './health.ts';
 import { monitorHeap } from './heap.ts';
 import { createTokenCacheMeasure } from './identity-measures.ts';
@@ -47,10 +47,9 @@ export async function openContext(
   log: Log,
   cleanup: CleanupStack,
 ): Promise<ServerContext> {
-  requireFlagPairs(flags);
-  const { gates, faults } = parseFeatureGates(flags['feature-gates']);
-  if (faults.length > 0) throw new FlagError(faults.map((fault) => `--feature-gates: ${fault}`));
   const { clock, random, files, runtime } = environment;
+  await checkFlags(flags, files);
+  const { gates } = parseFeatureGates(flags['feature-gates']);
   const metrics = createMetrics({ ofProcess: true });
   const slis = createMetrics({ ofProcess: false });
   const records = createFileRecords(clock);

@@ -97,7 +97,7 @@ function openCompaction(
 }
 
 /** `*` enables all, `name` one, `-name` disables one; the last word about a controller wins. */
-function parseControllers(words: readonly string[]): ReadonlySet<string> {
+export function parseControllers(words: readonly string[]): ReadonlySet<string> {
   const faults = words
     .map((word) => word.replace(/^-/, ''))
     .filter((name) => name !== '*' && !controllerNames.includes(name))

@@ -1,5 +1,5 @@
 import { etcdTransports } from '@cluster-apiserver/storage';
-import { durationMs, boolean, list, oneOf, path } from '../flag.ts';
+import { durationMs, boolean, etcdUrls, oneOf, path } from '../flag.ts';
 
 /** etcd accepts no longer one; a shorter one is less than a round trip between its members. */
 const electionTimeoutBoundsMs = [10, 50_000] as const;
@@ -9,7 +9,10 @@ const leaseMsMax = 9_000_000_000_000;
 
 /** Flags of etcd and of encryption at rest. */
 export const etcdFlags = {
-  'etcd-servers': list({ default: 'http://127.0.0.1:2379', help: 'URLs of the etcd members.' }),
+  'etcd-servers': etcdUrls({
+    default: 'http://127.0.0.1:2379',
+    help: 'URLs of the etcd members; host:port means http.',
+  }),
   'etcd-prefix': path({ default: '/registry', help: 'Prefix of all keys in etcd.' }),
   'etcd-cafile': path({ default: '', help: 'CA bundle to verify the certificates of the etcd members.' }),
   'etcd-certfile': path({ default: '', help: 'Client certificate for connections to etcd.' }),

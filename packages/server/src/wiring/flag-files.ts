@@ -18,6 +18,8 @@ type FileFlag =
   | 'etcd-cafile'
   | 'etcd-certfile'
   | 'etcd-keyfile'
+  | 'tls-cert-file'
+  | 'tls-private-key-file'
   | ConfigurationFlag;
 
 /** Configuration files that are reloaded. */

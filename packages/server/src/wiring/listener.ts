@@ -9,6 +9,7 @@ import {
   type ServingCertificate,
 } from '@cluster-apiserver/pipeline';
 import { asError } from '../as-error.ts';
+import { FlagError } from '../flags.ts';
 import { openServingCertificate } from './serving-certificate.ts';
 import { requestsClientCertificates } from './client-certificates.ts';
 import type { CertificateMeasures } from './certificate-measures.ts';
@@ -23,6 +24,24 @@ export interface ListenerOptions extends Omit<WiringContext, 'serverId'> {
   readonly certificates: CertificateMeasures;
 }
 
+/** By the code of the system: the flag that it is about. */
+const listenFaults: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'secure-port',
+  EACCES: 'secure-port',
+  EADDRNOTAVAIL: 'bind-address',
+  EAFNOSUPPORT: 'bind-address',
+};
+
+async function withListenErrors<T>(open: () => Promise<T>): Promise<T> {
+  try {
+    return await open();
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    const flag = listenFaults[code];
+    throw flag ? new FlagError([`--${flag}: cannot listen: ${asError(error).message}`]) : error;
+  }
+}
+
 /** Opens the port, and reloads the serving certificate when its files change. */
 export async function openListener(
   handler: Handler<ApiRequest>,
@@ -35,25 +54,27 @@ export async function openListener(
     log.withName('listener').error(what, { ...request, error: asError(error), stack: asError(error).stack });
   const measures = createListenerMeasures(metrics);
   const logRefusal = createRefusalLog(log);
-  const listener = await listen(
-    {
-      host: flags['bind-address'],
-      port: flags['secure-port'],
-      certificate: certificate.current,
-      requestsCertificates: requestsClientCertificates(flags),
-      clock,
-      random,
-      goawayChance: flags['goaway-chance'],
-      connectionsPerPeerMax: flags['max-connections-per-peer'],
-      measures,
-      streamsMax: flags['http2-max-streams-per-connection'] || defaultStreamsMax,
-      reportRefusal: (refusal, remoteAddress) => {
-        measures.countRefusedRequest(refusal.code);
-        logRefusal(refusal, remoteAddress);
+  const listener = await withListenErrors(() =>
+    listen(
+      {
+        host: flags['bind-address'],
+        port: flags['secure-port'],
+        certificate: certificate.current,
+        requestsCertificates: requestsClientCertificates(flags),
+        clock,
+        random,
+        goawayChance: flags['goaway-chance'],
+        connectionsPerPeerMax: flags['max-connections-per-peer'],
+        measures,
+        streamsMax: flags['http2-max-streams-per-connection'] || defaultStreamsMax,
+        reportRefusal: (refusal, remoteAddress) => {
+          measures.countRefusedRequest(refusal.code);
+          logRefusal(refusal, remoteAddress);
+        },
+        report,
       },
-      report,
-    },
-    handler,
+      handler,
+    ),
   );
   const [certRecord, keyRecord] = [
     records.add({ flag: 'tls-cert-file', kind: 'certificate', path: certificate.certFile }),

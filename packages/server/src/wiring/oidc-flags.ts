@@ -9,7 +9,7 @@ import { algorithmNames } from '@cluster-apiserver/gates';
 import { FlagError, isGiven, list, pair, path, text } from '../flag.ts';
 import type { ServerFlags } from '../flags.ts';
 import type { Files } from '../environment.ts';
-import { readFlagFile } from './flag-files.ts';
+import { loadCertificates } from './pem-files.ts';
 
 export const oidcFlags = {
   'oidc-issuer-url': text(
@@ -61,10 +61,10 @@ export async function loadOidcFlags(
   said: AuthenticationFlags,
   files: Files,
 ): Promise<AuthenticationConfiguration | undefined> {
-  const given = names.filter((name) => isGiven(oidcFlags[name], flags[name]));
+  const given = names.filter((name) => isGiven(flags, name));
   if (given.length === 0) return undefined;
   checkCombination(flags, given);
-  const certificateAuthority = (await readFlagFile('oidc-ca-file', flags, files))?.toString();
+  const certificateAuthority = (await loadCertificates('oidc-ca-file', flags, files))?.toString();
   try {
     return loadAuthenticationConfiguration(JSON.stringify(toDocument(flags, certificateAuthority)), said);
   } catch (error) {

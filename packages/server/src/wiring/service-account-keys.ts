@@ -8,7 +8,7 @@ import {
 } from '@cluster-apiserver/gates';
 import { asError } from '../as-error.ts';
 import { FlagError } from '../flags.ts';
-import type { Environment } from '../environment.ts';
+import type { Files } from '../environment.ts';
 import type { WiringContext } from './context.ts';
 import type { ServiceAccountSettings } from './service-account-flags.ts';
 
@@ -31,11 +31,7 @@ export async function followKeys(
   cleanup: CleanupStack,
 ): Promise<FollowedKeys> {
   const { signingKeyFile, keyFiles } = settings;
-  const read = (): Promise<Contents> =>
-    Promise.all([
-      readKeyFile('service-account-signing-key-file', signingKeyFile, files),
-      ...keyFiles.map((file) => readKeyFile('service-account-key-file', file, files)),
-    ]);
+  const read = (): Promise<Contents> => readKeyFiles(settings, files);
   let contents = await read();
   let keys = await parseKeys(contents, settings);
   const fileRecords = [
@@ -87,9 +83,19 @@ export async function followKeys(
 const areSame = (one: Contents, other: Contents): boolean =>
   one.every((content, index) => other[index]?.equals(content));
 
+const readKeyFiles = ({ signingKeyFile, keyFiles }: ServiceAccountSettings, files: Files): Promise<Contents> =>
+  Promise.all([
+    readKeyFile('service-account-signing-key-file', signingKeyFile, files),
+    ...keyFiles.map((file) => readKeyFile('service-account-key-file', file, files)),
+  ]);
+
+/** Throws a FlagError for files that hold no usable keys. */
+export const loadKeys = async (settings: ServiceAccountSettings, files: Files): Promise<ServiceAccountKeys> =>
+  parseKeys(await readKeyFiles(settings, files), settings);
+
 type KeyFlag = 'service-account-signing-key-file' | 'service-account-key-file';
 
-async function readKeyFile(flag: KeyFlag, file: string, files: Environment['files']): Promise<Buffer> {
+async function readKeyFile(flag: KeyFlag, file: string, files: Files): Promise<Buffer> {
   try {
     return await files.read(file);
   } catch (error) {

@@ -1,9 +1,13 @@
 import path from 'node:path';
+import { errorMessage } from '@cluster-apiserver/base';
 import { createSelfSigned } from '@cluster-apiserver/certificates';
 import { checkCertificate, type ServingCertificate } from '@cluster-apiserver/pipeline';
 import type { Log } from '@cluster-apiserver/telemetry';
-import type { ServerFlags } from '../flags.ts';
 import type { Environment } from '../environment.ts';
+import { FlagError, type ServerFlags } from '../flags.ts';
+import { loadCertificatePair } from './pem-files.ts';
+
+export const tlsFlags = ['tls-cert-file', 'tls-private-key-file'] as const;
 
 export interface ServingFiles {
   readonly certFile: string;
@@ -26,19 +30,24 @@ export async function openServingCertificate(
     cert: await files.read(certFile),
     key: await files.read(keyFile),
   });
-  if (!given && !(await exists(read))) {
-    const made = await createSelfSigned(
-      { commonName: 'cluster-apiserver', hosts: ['localhost', '127.0.0.1', '::1'] },
-      clock,
-      random,
-    );
-    await files.write(keyFile, made.privateKey);
-    await files.write(certFile, made.certificate);
-    log.withName('listener').info('generated a self-signed serving certificate', { file: certFile });
+  if (given) return { certFile, keyFile, read, current: await loadCertificatePair(tlsFlags, flags, files) };
+  try {
+    if (!(await exists(read))) {
+      const made = await createSelfSigned(
+        { commonName: 'cluster-apiserver', hosts: ['localhost', '127.0.0.1', '::1'] },
+        clock,
+        random,
+      );
+      await files.write(keyFile, made.privateKey);
+      await files.write(certFile, made.certificate);
+      log.withName('listener').info('generated a self-signed serving certificate', { file: certFile });
+    }
+    const current = await read();
+    checkCertificate(current);
+    return { certFile, keyFile, read, current };
+  } catch (error) {
+    throw new FlagError([`--cert-dir: the certificate in ${flags['cert-dir']} cannot be used: ${errorMessage(error)}`]);
   }
-  const current = await read();
-  checkCertificate(current);
-  return { certFile, keyFile, read, current };
 }
 
 const exists = (read: () => Promise<unknown>): Promise<boolean> =>

@@ -1,8 +1,8 @@
-import { integer, path, text } from '../flag.ts';
+import { integer, ip, path } from '../flag.ts';
 
 /** Flags of the listener. */
 export const servingFlags = {
-  'bind-address': text({ default: '0.0.0.0', help: 'IP address to listen on.' }, 'ip'),
+  'bind-address': ip({ default: '0.0.0.0', help: 'IP address to listen on.' }),
   'secure-port': integer({ default: '6443', help: 'Port to serve HTTPS on; 0 lets the system choose.' }, [0, 65_535]),
   'http2-max-streams-per-connection': integer(
     {

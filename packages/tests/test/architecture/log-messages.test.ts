@@ -9,7 +9,7 @@ import { packagesDirectory, readSources } from './sources.ts';
  * could flood the log with varying messages. Exceptions, by file:
  */
 const computed: Readonly<Record<string, readonly [expression: string, reason: string][]>> = {
-  'server/src/main.ts': [['what', 'one of two literals, and the process ends with it']],
+  'server/src/program.ts': [['what', 'one of two literals, and the process ends with it']],
   'server/src/wiring/listener.ts': [
     ['what', 'a literal or one of callbackPlaces, see pipeline/src/listener/callback-guard.ts'],
   ],

@@ -36,7 +36,8 @@ const systemAccesses: readonly SystemAccess[] = [
     globals: ['process', 'globalThis', 'global'],
     modules: ['node:process', 'node:os', 'node:worker_threads', 'node:cluster'],
     allowed: {
-      'server/src/main.ts': 'entry point: arguments, signals and exit',
+      'server/src/main.ts': 'entry point: version of Node.js and exit',
+      'server/src/program.ts': 'the program: arguments, signals and exit',
       'server/src/healthcheck.ts': 'entry point of the health check: arguments and exit code',
       'devcluster/src/main.ts': 'entry point: arguments, signals and exit',
       'devcluster/src/compose/main.ts': 'entry point of the docker compose setup: arguments and exit',
@@ -56,7 +57,7 @@ const systemAccesses: readonly SystemAccess[] = [
     name: 'files',
     modules: ['node:fs', 'node:fs/promises'],
     allowed: {
-      'server/src/main.ts': 'entry point: supplies file access',
+      'server/src/program.ts': 'the program: supplies file access',
       'server/src/stderr.ts': 'standard error, for the log',
       'server/src/audit-files.ts': 'files of the audit log, supplied by the entry point',
       'devcluster/src/': launcher,
@@ -75,6 +76,8 @@ const systemAccesses: readonly SystemAccess[] = [
       'gates/src/https/connect-proxy.ts': 'sends such a request through a proxy',
       'audit/src/source-ips.ts': 'only parses IP addresses',
       'certificates/src/extensions.ts': 'only parses IP addresses',
+      'config/src/tracing-configuration.ts': 'only parses IP addresses',
+      'server/src/flag.ts': 'only parses IP addresses',
       'server/src/stderr.ts': 'standard error may be a socket',
       'devcluster/src/': launcher,
     },
