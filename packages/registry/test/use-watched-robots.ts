@@ -27,7 +27,7 @@ export const labelled = (key: string) => ({ requirements: [{ key, operator: 'exi
 /** Watches of robots, in a registry that each test has for itself. */
 export interface WatchedRobots {
   /** Every turn has time for everything, until a test moves the clock by hand. */
-  readonly clock: Clock & { monotonicMs: () => number };
+  readonly clock: Clock & { monotonicMs: () => number; after: Clock['after'] };
   readonly memory: ReturnType<typeof memoryStore>;
   readonly registry: Registry;
   readonly resource: Resource;

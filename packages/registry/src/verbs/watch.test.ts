@@ -278,6 +278,35 @@ describe('many watchers', () => {
     for (const watching of all) expect(watching.take()?.events.map(lineOf)).toEqual(['ADDED b']);
   });
 
+  test('do not wait while watchers with another selection are given a pause', async () => {
+    const from = { resourceVersion: String(await make('a')) };
+    const [many, other] = [await begin(from), await begin({ ...from, namespace: 'other' })];
+    for (const watching of [many, other]) expect(watching.take()).toBeUndefined();
+    let nowMs = 0;
+    watched.clock.monotonicMs = () => nowMs;
+    const timers: (() => void)[] = [];
+    watched.clock.after = (_, callback) => (timers.push(callback), () => {});
+    // Its watchers take long, so the next change is not sent at once.
+    many.wait(() => (nowMs += 300));
+    await make('b');
+    await settled();
+    expect(await next(many, 1)).toEqual(['ADDED b']);
+    const woken: string[] = [];
+    many.wait(() => woken.push('many'));
+    other.wait(() => woken.push('other'));
+    await make('c');
+    await settled();
+    expect(woken).toEqual([]);
+    await make('d', {}, 'other');
+    await settled();
+    expect(woken).toEqual(['other']);
+    expect(other.take()?.events.map(lineOf)).toEqual(['ADDED d']);
+    nowMs += 300;
+    for (const fire of timers) fire();
+    await settled();
+    expect(woken).toEqual(['other', 'many']);
+  });
+
   test('are sent more than one batch at once in parts that they share', async () => {
     const from = { resourceVersion: String(await make('a')) };
     const all = [await begin(from), await begin(from), await begin(from)];

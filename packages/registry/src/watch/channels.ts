@@ -37,7 +37,10 @@ export class Channels {
   readonly #byScope = new Map<string, ChannelIndex>();
   /** Channels with changes that are not flushed yet. */
   readonly #changedChannels = new Set<Channel>();
-  #flushing = false;
+  /** Whether the next turn flushes. */
+  #isFlushScheduled = false;
+  /** Cancels the flush after the shortest pause of a channel. */
+  #cancelPause = (): void => {};
   #channels = 0;
 
   constructor(collection: Collection<CachedObject>, kind: Kind, { clock, turns }: ChannelsOptions) {
@@ -105,17 +108,17 @@ export class Channels {
   }
 
   #flushSoon(): void {
-    if (this.#flushing || this.#changedChannels.size === 0) return;
-    this.#flushing = true;
+    if (this.#isFlushScheduled || this.#changedChannels.size === 0) return;
+    this.#isFlushScheduled = true;
     this.turns.wait(this.#flush);
   }
 
   /**
    * After sending to many watchers, a channel pauses for as long as that took. So a channel with many watchers never
-   * takes more than half of the event loop, and batches become larger under load.
+   * takes more than half of the event loop, and batches become larger under load. The other channels do not wait for it.
    */
   readonly #flush = (): void => {
-    this.#flushing = false;
+    this.#isFlushScheduled = false;
     let pauseMs = Number.POSITIVE_INFINITY;
     for (const channel of this.#changedChannels) {
       // It calls back (`sent`) when all its watchers have taken the last batch.
@@ -129,9 +132,9 @@ export class Channels {
       this.#changedChannels.delete(channel);
       channel.flush();
     }
-    if (pauseMs === Number.POSITIVE_INFINITY) return;
-    this.#flushing = true;
-    this.clock.after(pauseMs, this.#flush);
+    this.#cancelPause();
+    if (pauseMs < Number.POSITIVE_INFINITY)
+      this.#cancelPause = this.clock.after(pauseMs, () => this.#flushSoon());
   };
 }
 
