@@ -133,8 +133,7 @@ export class Channels {
       channel.flush();
     }
     this.#cancelPause();
-    if (pauseMs < Number.POSITIVE_INFINITY)
-      this.#cancelPause = this.clock.after(pauseMs, () => this.#flushSoon());
+    if (pauseMs < Number.POSITIVE_INFINITY) this.#cancelPause = this.clock.after(pauseMs, () => this.#flushSoon());
   };
 }
 

@@ -135,14 +135,14 @@ export class Collection<Item extends CacheItem> {
   }
 
   /**
-   * Waits until the memory is fresh enough: as everything acknowledged before (undefined), as a revision, or as the writes of
-   * this replica (`any`), which is nearly always at once and then returns undefined. A revision in the future rejects with a
+   * Waits until the memory is fresh enough: as everything acknowledged before (undefined), as a revision, or as the writes
+   * below the prefix by this replica (`any`), which is nearly always at once and then returns undefined. A revision in the future rejects with a
    * RevisionTooLargeError, or with a RevisionReplacedError if a previous history had it.
    */
   waitUntilFresh(wanted: Revision | 'any' | undefined, call: Call): Promise<void> | undefined {
     const { measures } = this.descriptor;
     if (wanted === undefined) return this.#freshness.waitForLatest(call, measures?.consistent);
-    if (wanted === 'any') return this.#freshness.waitForLocalWrites(call);
+    if (wanted === 'any') return this.#freshness.waitForLocalWrite(this.#lastLocalWrite, call);
     const waiting = this.#freshness.waitForRevision(wanted, call, measures?.notOlder);
     return this.#mayBePrevious(wanted) ? this.#distrust(wanted, waiting) : waiting;
   }
@@ -160,7 +160,6 @@ export class Collection<Item extends CacheItem> {
 
   /** This replica has acknowledged a write below the prefix at this revision. */
   noteLocalWrite(at: Revision): void {
-    this.#freshness.noteLocalWrite(at);
     if (at > this.#lastLocalWrite) this.#lastLocalWrite = at;
   }
 

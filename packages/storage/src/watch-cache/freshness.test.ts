@@ -6,10 +6,10 @@ import { revision } from '../revision.ts';
 import { Freshness } from './freshness.ts';
 
 /** Advances the clock in small steps, with a turn of the event loop after each. */
-async function passing(clock: FakeClock, ms: number): Promise<void> {
-  for (let passedMs = 0; passedMs < ms; passedMs += 50) {
+async function passing(clock: FakeClock, ms: number, stepMs = 50): Promise<void> {
+  for (let passedMs = 0; passedMs < ms; passedMs += stepMs) {
     await new Promise(setImmediate);
-    clock.advance(50);
+    clock.advance(stepMs);
   }
   await new Promise(setImmediate);
 }
@@ -55,7 +55,7 @@ test('each read is observed once, with its waiting time and success', async () =
   read('waits shortly', 200);
   await passing(clock, 400);
   expect(freshness.progressAgeMs).toBe(500);
-  freshness.advance(revision(11));
+  freshness.advance(revision(11), true);
   expect(freshness.progressAgeMs).toBe(0);
   head = 12;
   read('in vain', 600_000);
@@ -102,9 +102,9 @@ test('readers of a revision that does not arrive fail once etcd does not respond
 
   read('with progress');
   await passing(clock, 50);
-  await failQuery(() => freshness.advance(revision(11)));
+  await failQuery(() => freshness.advance(revision(11), true));
   expect([failures.length, freshness.waiterCount]).toEqual([2, 1]);
-  freshness.advance(revision(12));
+  freshness.advance(revision(12), true);
   expect(freshness.waiterCount).toBe(0);
 
   const unanswered = Promise.withResolvers<never>();
@@ -118,7 +118,7 @@ test('readers of a revision that does not arrive fail once etcd does not respond
   await passing(clock, 50);
   expect(failures.slice(2)).toEqual([`without response: ${failed}`]);
   expect(freshness.waiterCount).toBe(1);
-  freshness.advance(revision(13));
+  freshness.advance(revision(13), true);
   expect(freshness.waiterCount).toBe(0);
 });
 
@@ -134,10 +134,10 @@ test('readers wait while the memory makes slow progress', async () => {
   });
   for (let at = 1; at < 100; at++) {
     await passing(clock, 1_000);
-    freshness.advance(revision(at));
+    freshness.advance(revision(at), true);
   }
   expect(arrived).toBe(false);
-  freshness.advance(revision(100));
+  freshness.advance(revision(100), true);
   await passing(clock, 1);
   expect(arrived).toBe(true);
 });
@@ -159,12 +159,43 @@ test('a stalled watch restarts repeatedly, and reads that may be stale do not wa
   await passing(clock, 900);
   expect(reopened).toBe(0);
   // The store reports the same revision again: the watch is alive, but has not moved.
-  freshness.advance(revision(5));
+  freshness.advance(revision(5), true);
   expect(freshness.progressAgeMs).toBe(0);
   await passing(clock, 400);
   expect(reopened).toBe(1);
   await passing(clock, 1_300);
   expect(reopened).toBe(2);
-  freshness.noteLocalWrite(revision(10));
-  expect(freshness.waitForLocalWrites(callUntil(clock.monotonicMs() + 600_000))).toBeUndefined();
+  expect(freshness.waitForLocalWrite(revision(10), callUntil(clock.monotonicMs() + 600_000))).toBeUndefined();
+});
+
+test('readers that need revisions of keys outside the prefix wait for few round trips, however many come', async () => {
+  const clock = fakeClock();
+  const roundTripMs = 1;
+  let head = 10;
+  let requests = 0;
+  const freshness = new Freshness({
+    store: {
+      readLatestRevision: async () => revision(head),
+      requestProgress: () => {
+        requests++;
+        const then = revision(head);
+        clock.after(roundTripMs, () => freshness.advance(then, true));
+      },
+      restartWatches: () => {},
+    },
+    clock,
+  });
+  freshness.setLoaded(revision(head));
+  const waitsMs: number[] = [];
+  const durationMs = 300;
+  for (let passedMs = 0; passedMs < durationMs; passedMs++) {
+    head++;
+    void freshness.waitForLatest(callUntil(clock.monotonicMs() + 600_000), (waitedMs) => waitsMs.push(waitedMs));
+    await passing(clock, 1, 1);
+  }
+  await passing(clock, 200, 1);
+  expect(waitsMs).toHaveLength(durationMs);
+  // The time in which the watch delivers writes below the prefix, and a request that is in flight already.
+  expect(Math.max(...waitsMs)).toBeLessThanOrEqual(4 + 2 * roundTripMs + 2);
+  expect(requests).toBeLessThanOrEqual(durationMs / 2 + 1);
 });

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '@cluster-apiserver/base';
 import { HistoryReplacedError, RevisionTooLargeError, StorageUnavailableError } from '../errors.ts';
-import { type Revision, revision } from '../revision.ts';
+import type { Revision } from '../revision.ts';
 import type { Call, Store } from '../store.ts';
 import { type FreshReader, type ReadObserver, resolveReader } from './fresh-reader.ts';
 import { LatestRevisionQuery } from './latest-revision-query.ts';
@@ -24,8 +24,6 @@ export class Freshness {
   readonly #clock: Clock;
   readonly #waiters: RevisionWaiters;
   readonly #query: LatestRevisionQuery;
-  /** The latest write that this replica has acknowledged. */
-  #lastLocalWrite = revision(0);
   /** False from the replacement of etcd's history until the new one has been loaded. */
   #isLoaded = true;
 
@@ -62,7 +60,6 @@ export class Freshness {
   replaceHistory(): void {
     const error = new HistoryReplacedError();
     this.#isLoaded = false;
-    this.#lastLocalWrite = revision(0);
     this.#query.rejectQueued(error);
     this.#waiters.reset(error);
   }
@@ -75,26 +72,22 @@ export class Freshness {
   /** Everything was loaded as of this revision. */
   setLoaded(at: Revision): void {
     this.#isLoaded = true;
-    this.advance(at);
+    this.advance(at, false);
   }
 
-  advance(to: Revision): void {
-    this.#waiters.advance(to);
-  }
-
-  /** This replica has acknowledged a write at this revision, so its later reads must see it. */
-  noteLocalWrite(at: Revision): void {
-    if (at > this.#lastLocalWrite) this.#lastLocalWrite = at;
+  /** The memory has reached a revision. `isResponse`: nothing has changed, so the store may respond to a request. */
+  advance(to: Revision, isResponse: boolean): void {
+    this.#waiters.advance(to, isResponse);
   }
 
   /**
-   * Waits for all local writes; undefined if the memory has them already. If the watch has stalled, it gives up soon and the
-   * read gets what there is.
+   * Waits for the latest write that this replica has acknowledged; undefined if the memory has it already. If the watch has
+   * stalled, it gives up soon and the read gets what there is.
    */
-  waitForLocalWrites(call: Call): Promise<void> | undefined {
+  waitForLocalWrite(lastWrite: Revision, call: Call): Promise<void> | undefined {
     this.requireLoaded();
     const { currentRevision } = this;
-    if (this.#lastLocalWrite <= currentRevision && currentRevision > 0) return undefined;
+    if (lastWrite <= currentRevision && currentRevision > 0) return undefined;
     if (currentRevision === 0) return this.waitForLatest(call);
     if (this.#waiters.hasStalledFor(localWritesMaxMs)) return undefined;
     return new Promise((resolve, reject) => {
@@ -105,7 +98,7 @@ export class Freshness {
         end();
       };
       const arrivedMs = this.#clock.monotonicMs();
-      this.#waiters.wait(this.#lastLocalWrite, [{ call, arrivedMs, resolve: done, reject: done }]);
+      this.#waiters.wait(lastWrite, [{ call, arrivedMs, resolve: done, reject: done }]);
     });
   }
 

@@ -6,6 +6,11 @@ import { type FreshReader, rejectReader, resolveReader } from './fresh-reader.ts
 
 /** Longer than the watch takes to deliver an acknowledged write. A longer wait is for a key outside the watched prefix. */
 const progressRequestMs = 4;
+
+/** Between two requests. The next one is for readers whose revision was reached after the one before had been answered. */
+const progressRequestPauseMs = 2;
+
+/** A request without a response, such as on a lost connection, is repeated after this time. */
 const progressRequestIntervalMs = 100;
 
 /** A reader that has waited this long for the first load is rejected. */
@@ -45,6 +50,7 @@ export class RevisionWaiters {
   /** When the memory last made progress, or the first of the present waiters arrived. */
   #movedMs = 0;
   #restartedMs = 0;
+  #requestedMs = Number.NEGATIVE_INFINITY;
   /** When the store last reported its progress. */
   #progressMs: number;
   #cancelTimer: (() => void) | undefined;
@@ -89,10 +95,17 @@ export class RevisionWaiters {
     for (const reader of readers) this.#waiters.push({ ...reader, revision: until, sinceMs });
   }
 
-  /** The store has reported its progress; without changes since the last time, at the same revision. */
-  advance(to: Revision): void {
+  /**
+   * The store has reported its progress; without changes since the last time, at the same revision. `isResponse`: it may
+   * have been requested, because it contains no change.
+   */
+  advance(to: Revision, isResponse: boolean): void {
     this.#progressMs = this.#clock.monotonicMs();
-    if (to === this.#currentRevision) return;
+    if (to !== this.#currentRevision) this.#moveTo(to);
+    if (isResponse) this.#scheduleNextRequest();
+  }
+
+  #moveTo(to: Revision): void {
     this.#currentRevision = to;
     if (this.#waiters.length === 0) return;
     this.#movedMs = this.#progressMs;
@@ -121,6 +134,15 @@ export class RevisionWaiters {
     for (const waiter of rejected) rejectReader(waiter, error, nowMs - waiter.sinceMs);
   }
 
+  /** The request that was answered was sent before some readers came, or to a member that lags behind. */
+  #scheduleNextRequest(): void {
+    const [oldest] = this.#waiters;
+    if (!oldest) return;
+    const dueMs = Math.max(oldest.sinceMs + progressRequestMs, this.#requestedMs + progressRequestPauseMs);
+    this.#cancelTimer?.();
+    this.#scheduleCheck(Math.max(0, Math.ceil(dueMs - this.#progressMs)));
+  }
+
   #scheduleCheck(afterMs: number): void {
     this.#cancelTimer = this.#clock.after(afterMs, () => {
       const nowMs = this.#clock.monotonicMs();
@@ -131,6 +153,7 @@ export class RevisionWaiters {
         this.#restartedMs = nowMs;
         this.#store.restartWatches();
       }
+      this.#requestedMs = nowMs;
       this.#store.requestProgress();
       if (nowMs - this.#movedMs >= progressRequestIntervalMs) this.#probe();
       this.#scheduleCheck(progressRequestIntervalMs);

@@ -108,12 +108,14 @@ test('a caller that disconnects stops waiting for the watch, and others go on', 
 
 test('a read that may be stale is immediate, but never misses local writes', async () => {
   const store = disturbed();
-  const [a] = collectionsOf(cached.open({ store }));
+  const [a, b] = collectionsOf(cached.open({ store }));
   await a.waitUntilFresh(undefined, call);
   const release = store.hold();
   const written = await cached.put('/r/a/1');
   expect(a.waitUntilFresh('any', call)).toBeUndefined();
   a.noteLocalWrite(written);
+  // Reads of another collection need not see it.
+  expect(b.waitUntilFresh('any', call)).toBeUndefined();
   const told = a.waitUntilFresh('any', call);
   expect(told).toBeDefined();
   release();

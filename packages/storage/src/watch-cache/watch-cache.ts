@@ -226,13 +226,15 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
   }
 
   #apply({ revision: to, changes }: ChangeSet): void {
+    let isResponse = true;
     for (const { key, current } of changes) {
       const collection = this.#collectionOf(key);
       if (!collection) continue;
+      isResponse = false;
       this.#unreadableEntries.set(key, current);
       collection.apply(key, current, to);
     }
-    this.#freshness.advance(to);
+    this.#freshness.advance(to, isResponse);
   }
 
   #replaceHistory(replaced: HistoryReplaced): void {
