@@ -10,13 +10,13 @@ export const kubeApiserver = process.env.KUBE_APISERVER_BIN;
  * Starts the kube-apiserver of KUBE_APISERVER_BIN with an etcd of its own, calls `work`, and always stops both.
  * @template T
  * @param {{ node: string, env: NodeJS.ProcessEnv }} tools
- * @param {readonly string[]} flags
+ * @param {readonly string[]} settings variables (NAME=VALUE) and flags
  * @param {(server: { url: string, token: string, pid: number, etcd: { url: string, pid: number } }) => Promise<T>} work
  */
-export async function withKubeApiserver({ node, env }, flags, work) {
+export async function withKubeApiserver({ node, env }, settings, work) {
   const program = path.join('packages', 'testkit', 'src', 'run-kube-apiserver.ts');
   const options = ['--conditions=source', '--disable-warning=ExperimentalWarning'];
-  const child = spawn(node, [...options, program, ...flags], {
+  const child = spawn(node, [...options, program, ...settings], {
     cwd: root,
     env,
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],

@@ -7,8 +7,6 @@ import { fileURLToPath } from 'node:url';
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 /** Fetched and built files; may be deleted at any time. */
 export const cache = path.join(root, '.cache');
-/** Optional test and bench kits beside the checkout. */
-export const shared = path.join(root, '..', 'shared');
 
 export const binary = (name) => path.join(root, 'node_modules', '.bin', name);
 

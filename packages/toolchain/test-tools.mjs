@@ -5,7 +5,7 @@ import { listTests } from './jest.mjs';
 import { buildPackages } from './packages.mjs';
 import { prepare } from './prepare.mjs';
 import { provisionPrometheus } from './prometheus.mjs';
-import { provisionHaproxy, provisionNghttpx } from './proxies.mjs';
+import { provisionHaproxy, provisionNghttpx } from './debian-programs.mjs';
 
 /**
  * Node, and an environment that names the programs that the tests of these patterns run. Builds the packages, too. A

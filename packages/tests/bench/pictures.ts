@@ -20,7 +20,6 @@ const rateInterval = '15s';
 /** The panels of the documentation, by row and title, with the names of their files. */
 const drawn: Readonly<Record<string, string>> = {
   'Requests: Requests by verb': 'requests-by-verb',
-  'Requests: Latency, 99th percentile': 'request-latency',
   'Service level: Errors by code': 'errors-by-code',
   'Watches and the watch cache: Events sent': 'events-sent',
   'etcd: Latency, 99th percentile': 'etcd-latency',

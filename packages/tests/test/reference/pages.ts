@@ -1,19 +1,23 @@
-/** The generated reference pages of docs. After an intended change: `npm run reference`. */
+/** The generated pages. After an intended change: `npm run reference`. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { argv } from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { benchmarkChart, readmeWithResults } from './benchmark.ts';
 import { configurationPage } from './configuration-page.ts';
 import { flagsPage } from './flags-page.ts';
 
-const docs = join(import.meta.dirname, '..', '..', '..', '..', 'docs');
+const root = join(import.meta.dirname, '..', '..', '..', '..');
 
+/** By path in the repository. */
 export const pages: Readonly<Record<string, () => string>> = {
-  'flags.md': flagsPage,
-  'configuration.md': configurationPage,
+  'docs/flags.md': flagsPage,
+  'docs/configuration.md': configurationPage,
+  'docs/images/benchmark.svg': benchmarkChart,
+  'README.md': readmeWithResults,
 };
 
-export const writtenPage = (name: string): string => readFileSync(join(docs, name), 'utf8');
+export const writtenPage = (name: string): string => readFileSync(join(root, name), 'utf8');
 
 if (argv[1] === fileURLToPath(import.meta.url))
-  for (const [name, page] of Object.entries(pages)) writeFileSync(join(docs, name), page());
+  for (const [name, page] of Object.entries(pages)) writeFileSync(join(root, name), page());

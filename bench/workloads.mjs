@@ -1,0 +1,58 @@
+// The workloads: what is measured of a server, and of the yardstick beside it.
+import path from 'node:path';
+import { loadCore, runOn, serverCore } from './processes.mjs';
+
+const file = (name) => path.join(import.meta.dirname, name);
+const wrk = process.env.WRK_BIN ?? 'wrk';
+const watchers = 500;
+const writesPerSecond = 100;
+
+/** Connections of each workload. Writes come last, because they change what reads find. */
+const reads = { 'get-quorum': 32, 'get-rv0': 32, 'list-ns100': 32, 'list-label': 32, 'list-all': 4, 'list-page500': 8 };
+const writes = { 'create-sa': 32, 'create-event': 32, 'patch-merge': 32, 'patch-apply': 32 };
+
+/** Each run of a write workload writes something else. */
+let run = Date.now() % 100_000;
+
+/**
+ * All workloads: `measure` runs one against a server, `measureYardstick` against the yardstick. Figures per second.
+ * @param {{ seconds: number, isPinned: boolean, yardstick: import('./targets.mjs').Target }} options
+ */
+export function workloads({ seconds, isPinned, yardstick }) {
+  const core = (number) => (isPinned ? number : undefined);
+
+  /** Requests of wrk, over HTTP/1.1 and TLS. */
+  const load = ({ url, token }, name, connections) => {
+    const options = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '30s', '-s', file('wrk.lua')];
+    const output = runOn(core(loadCore), wrk, [...options, url, '--', token || 'none', name, String(run++)]);
+    const [perSecond, p50Ms, p99Ms, errors] = (/RESULT ([\d. ]+)/.exec(output)?.[1] ?? '').split(' ').map(Number);
+    return { perSecond, p50Ms, p99Ms, errors };
+  };
+
+  /** Events delivered to watchers, per second of the server's processor time. */
+  const fanOut = ({ url, token, pids }) => {
+    const args = [url, token || 'none', watchers, writesPerSecond, seconds, pids.join(',')].map(String);
+    const output = runOn(core(loadCore), process.execPath, [file('fan-out.mjs'), ...args]);
+    const { cpuUsPerEvent, latencyP50, latencyP99, expected, delivered } = JSON.parse(output);
+    return { perSecond: 1e6 / cpuUsPerEvent, p50Ms: latencyP50, p99Ms: latencyP99, errors: expected - delivered };
+  };
+
+  const writeToEtcd = () => {
+    const args = [file('yardstick-writes.mjs'), yardstick.etcd, String(seconds)];
+    return { perSecond: Number(runOn(core(serverCore), process.execPath, args)) };
+  };
+
+  return [
+    ...Object.entries(reads).map(([name, connections]) => ({
+      name,
+      measure: (target) => load(target, name, connections),
+      measureYardstick: () => load(yardstick, name, connections),
+    })),
+    ...Object.entries(writes).map(([name, connections]) => ({
+      name,
+      measure: (target) => load(target, name, connections),
+      measureYardstick: writeToEtcd,
+    })),
+    { name: 'watch-fanout', measure: fanOut, measureYardstick: () => fanOut(yardstick) },
+  ];
+}
