@@ -43,6 +43,7 @@ class ObjectFollower<Compiled> implements FollowedObjects<Compiled> {
   #changes = 0;
   #compiledChanges = 0;
   #round: Promise<void> | undefined;
+  #isFailing = false;
   #cancelRetry: (() => void) | undefined;
   #isClosed = false;
 
@@ -86,11 +87,14 @@ class ObjectFollower<Compiled> implements FollowedObjects<Compiled> {
     this.#round.then(
       () => {
         this.#round = undefined;
+        this.#isFailing = false;
         if (this.#compiledChanges < this.#changes && !this.#isClosed) this.#startRound();
       },
       (error: unknown) => {
         this.#round = undefined;
-        compileFailed(error);
+        // Once: it is tried again every moment, for example until the watch cache is rebuilt.
+        if (!this.#isFailing) compileFailed(error);
+        this.#isFailing = true;
         if (!this.#isClosed) this.#cancelRetry = clock.after(retryDelayMs, () => this.#startRound());
       },
     );

@@ -46,6 +46,8 @@ export interface Files {
   readonly read: (path: string) => Promise<Buffer>;
   /** Names of the files in a directory, without subdirectories. */
   readonly list: (directory: string) => Promise<readonly string[]>;
+  /** Permissions, as Unix counts them. */
+  readonly mode: (path: string) => Promise<number>;
   /** Creates parent directories; only the owner may read the file. */
   readonly write: (path: string, content: string) => Promise<void>;
 }

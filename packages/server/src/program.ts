@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { getHeapStatistics } from 'node:v8';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
@@ -30,6 +30,7 @@ const environment: Environment = {
       const entries = await readdir(directory, { withFileTypes: true });
       return entries.filter((entry) => !entry.isDirectory()).map(({ name }) => name);
     },
+    mode: async (file) => (await stat(file)).mode,
     write: async (file, content) => {
       await mkdir(path.dirname(file), { recursive: true });
       await writeFile(file, content, { mode: 0o600 });

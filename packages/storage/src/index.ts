@@ -44,7 +44,7 @@ export { kmsV1 } from './transform/kms/kms-v1.ts';
 export { kmsV2 } from './transform/kms/kms-v2.ts';
 export type { KmsMeasures, KmsPlugin, KmsPluginOptions } from './transform/kms/plugin-monitor.ts';
 export { nonceBudget } from './transform/nonce-budget.ts';
-export { identityProvider, prefixTransformer, type Provider } from './transform/prefix-transformer.ts';
+export { identityProvider, prefixOf, prefixTransformer, type Provider } from './transform/prefix-transformer.ts';
 export { followTransformer, type RetirableTransformer, makeRetirable } from './transform/retirable-transformer.ts';
 export { secretbox } from './transform/secretbox.ts';
 export { identity, rawTransformer, type Transformed, type Transformer } from './transform/transformer.ts';

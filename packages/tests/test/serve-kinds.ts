@@ -183,6 +183,7 @@ function filesInMemory(initial: Readonly<Record<string, string>>): Environment['
       if (names.length === 0) throw new Error(`no directory ${directory}`);
       return names;
     },
+    mode: async () => 0o600,
     write: async (path, content) => void contents.set(path, content),
   };
 }

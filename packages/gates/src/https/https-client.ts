@@ -139,7 +139,9 @@ class BoundedClient implements HttpsClient {
   #abortWhenLate(late: AbortController, { timeoutMs }: HttpsRequest, call: Call): () => void {
     const callLeftMs = call.deadlineMs - this.#clock.monotonicMs();
     const problem =
-      callLeftMs < timeoutMs ? new DeadlineExceededError() : new HttpsTimeoutError(`no answer in ${timeoutMs} ms`);
+      callLeftMs < timeoutMs
+        ? new DeadlineExceededError()
+        : new HttpsTimeoutError(`no answer in ${Math.round(timeoutMs)} ms`);
     const leftMs = Math.max(0, Math.ceil(Math.min(callLeftMs, timeoutMs)));
     return this.#clock.after(leftMs, () => late.abort(problem));
   }

@@ -26,7 +26,11 @@ async function run(files: Readonly<Record<string, string>>, ...args: string[]): 
     Object.keys(files)
       .filter((path) => path.startsWith(`${directory}/`))
       .map((path) => path.slice(directory.length + 1));
-  const environment = { clock, random: systemRandom(), files: { read, list, write: async () => {} } };
+  const environment = {
+    clock,
+    random: systemRandom(),
+    files: { read, list, mode: async () => 0o600, write: async () => {} },
+  };
   const code = await configCommand(
     args,
     environment,

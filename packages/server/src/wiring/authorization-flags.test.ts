@@ -12,6 +12,7 @@ const kubeconfig = JSON.stringify({
 const files = {
   read: async (path: string) => Buffer.from(path === 'hook' ? kubeconfig : 'x'),
   list: async () => [],
+  mode: async () => 0o600,
   write: async () => {},
 };
 const read = async (...args: string[]) => {

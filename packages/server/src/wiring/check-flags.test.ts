@@ -23,6 +23,7 @@ const environment = {
     return Buffer.from(content);
   },
   list: async () => [],
+  mode: async () => 0o600,
   write: async () => {},
 };
 

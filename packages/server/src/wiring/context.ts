@@ -14,6 +14,7 @@ import { monitorHeap } from './heap.ts';
 import { createTokenCacheMeasure } from './identity-measures.ts';
 import { publishOmittedLines } from './log-measures.ts';
 import { publishVersion } from './version-measures.ts';
+import { warnOfFlags } from './warn-of-flags.ts';
 
 /** What every part that reads flags and files needs. */
 export interface WiringContext {
@@ -49,6 +50,7 @@ export async function openContext(
 ): Promise<ServerContext> {
   const { clock, random, files, runtime } = environment;
   await checkFlags(flags, files);
+  await warnOfFlags(flags, files, log);
   const { gates } = parseFeatureGates(flags['feature-gates']);
   const metrics = createMetrics({ ofProcess: true });
   const slis = createMetrics({ ofProcess: false });

@@ -5,12 +5,13 @@ import {
   followTransformer,
   identity,
   type KmsPlugin,
+  prefixOf,
   prefixTransformer,
   type RetirableTransformer,
   makeRetirable,
   type Transformer,
 } from '@cluster-apiserver/storage';
-import type { Endpoint, Health } from '@cluster-apiserver/telemetry';
+import type { Endpoint, Health, Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import { type ProviderFactory, createProviderFactory } from './encryption-providers.ts';
 import type { WiringContext } from './context.ts';
@@ -55,7 +56,7 @@ export async function openEncryption(options: EncryptionOptions, cleanup: Cleanu
     options,
     cleanup,
   );
-  if (!current) return { transformer: identity, onChange: () => {} };
+  if (!current) return { transformer: createPlainTransformer(log), onChange: () => {} };
   // An unavailable plugin makes the server unready but does not keep it from starting: the plugin may depend on it.
   for (const fault of findPluginErrors(current()))
     log.withName('encryption').error('KMS plugin unhealthy', { error: fault });
@@ -63,6 +64,30 @@ export async function openEncryption(options: EncryptionOptions, cleanup: Cleanu
   return {
     transformer: followTransformer(() => current().transformer),
     onChange: (listener) => void listeners.push(listener),
+  };
+}
+
+/** Without a configuration. It says once which flag is missing, because every encrypted object fails. */
+function createPlainTransformer(log: Log): Transformer {
+  let isLogged = false;
+  return {
+    ...identity,
+    fromStorage: (value, key) => {
+      try {
+        return identity.fromStorage(value, key);
+      } catch (error) {
+        const prefix = prefixOf(value);
+        if (!isLogged)
+          log
+            .withName('encryption')
+            .error('stored objects are encrypted and cannot be read: --encryption-provider-config is not set', {
+              key,
+              prefix,
+            });
+        isLogged = true;
+        throw new Error(`the value begins with ${JSON.stringify(prefix)}, and --${flag} is not set`, { cause: error });
+      }
+    },
   };
 }
 

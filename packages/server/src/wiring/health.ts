@@ -19,14 +19,40 @@ export function openHealth(clock: Clock, log: Log, slis: Metrics): Health {
     help: 'This metric records the results of all healthcheck.',
     labels: { ...of, status: ['success', 'error'] },
   });
+  const failures = new HealthLog(log);
   return createHealth({
     clock,
     checked: (type, name, passed) => {
       latest.set({ type, name }, passed ? 1 : 0);
       total.add({ type, name, status: passed ? 'success' : 'error' });
+      if (passed) failures.passed(name);
     },
-    failed: (endpoint, check, error) => log.error('health check failed', { endpoint, check, error: asError(error) }),
+    failed: (endpoint, check, error) => failures.failed(endpoint, check, asError(error)),
   });
+}
+
+/** Logs when checks begin to fail and when they pass again: probes repeat them every few seconds. */
+class HealthLog {
+  readonly #log: Log;
+  readonly #known = new Map<string, 'starts' | 'passes' | 'fails'>();
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  passed(check: string): void {
+    if (this.#known.get(check) === 'fails') this.#log.info('health check passes again', { check });
+    this.#known.set(check, 'passes');
+  }
+
+  failed(endpoint: string, check: string, error: Error): void {
+    const before = this.#known.get(check);
+    if (before === 'starts' || before === 'fails') return;
+    this.#known.set(check, before === 'passes' ? 'fails' : 'starts');
+    if (before === 'passes') this.#log.error('health check failed', { endpoint, check, error });
+    // Every start begins with checks that do not pass, so this is no error.
+    else this.#log.info('health check does not pass yet', { endpoint, check, error });
+  }
 }
 
 /** Not part of /livez: a restart does not help against an unreachable etcd. */

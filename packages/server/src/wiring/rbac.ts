@@ -71,6 +71,7 @@ export function openRbac(
         },
       });
       const { signal } = closing;
+      const reporter = createReporter(log.withName('rbac'));
       const options = {
         clusterRoles,
         clusterRoleBindings,
@@ -78,10 +79,10 @@ export function openRbac(
           signal.throwIfAborted();
           return callUntil(clock.monotonicMs() + callTimeoutMs);
         },
-        report: createReporter(log.withName('rbac')),
+        report: reporter.report,
       };
       const reconciled = retryUntilDone({
-        work: () => reconcileDefaultRoles(options),
+        work: () => reconcileDefaultRoles(options).finally(reporter.done),
         filled,
         clock,
         random,
@@ -131,12 +132,29 @@ async function retryUntilDone({
   }
 }
 
-const createReporter =
-  (log: Log) =>
-  ({ type, kind, name }: DefaultRoleEvent): void => {
-    if (type === 'protected')
-      log.warn('default role or binding is out of date and protected by its autoupdate annotation', { kind, name });
-    else if (type === 'unreadable')
-      log.warn('default role or binding unreadable; it grants nothing until it is repaired or deleted', { kind, name });
-    else log.debug(1, 'reconciled default role or binding', { kind, name, result: type });
+interface Reporter {
+  readonly report: (event: DefaultRoleEvent) => void;
+  /** Logs what the events of one reconciliation have in common. */
+  readonly done: () => void;
+}
+
+function createReporter(log: Log): Reporter {
+  let unreadable: string[] = [];
+  return {
+    report: ({ type, kind, name }) => {
+      if (type === 'protected')
+        log.warn('default role or binding is out of date and protected by its autoupdate annotation', { kind, name });
+      else if (type === 'unreadable') unreadable.push(`${kind}/${name}`);
+      else log.debug(1, 'reconciled default role or binding', { kind, name, result: type });
+    },
+    done: () => {
+      // With a wrong key all of them are.
+      if (unreadable.length > 0)
+        log.warn('default roles or bindings unreadable; they grant nothing until they are repaired or deleted', {
+          count: unreadable.length,
+          first: unreadable[0],
+        });
+      unreadable = [];
+    },
   };
+}

@@ -26,6 +26,7 @@ import { configzPath, createConfigzDocument } from './configz.ts';
 import type { ServerContext } from './context.ts';
 import { createAuthenticationMeasures, createAuthorizationAttemptMeasures } from './identity-measures.ts';
 import { createInFlightMeasures } from './in-flight-measures.ts';
+import { withRejectionLog } from './rejection-log.ts';
 import { openRequestLog } from './request-log.ts';
 import { createRequestMeasures } from './request-measures.ts';
 import { openReviews } from './reviews.ts';
@@ -75,7 +76,7 @@ export function createRequestHandler(
         readOnly: flags['max-requests-inflight'],
         mutating: flags['max-mutating-requests-inflight'],
       },
-      inFlightMeasures: createInFlightMeasures(metrics, kinds, clock, cleanup),
+      inFlightMeasures: withRejectionLog(createInFlightMeasures(metrics, kinds, clock, cleanup), log, clock),
       measures: createRequestMeasures(metrics, kinds, clock),
       requestLog: openRequestLog(log),
       tracer,

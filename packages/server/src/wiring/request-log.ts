@@ -16,11 +16,14 @@ export function openRequestLog(all: Log): RequestLog {
     ended: (request) => {
       const seen = capture(request);
       if (logsAll) log.debug(everyRequest, 'HTTP', () => toFields(seen));
-      if (request.slow === 'request') log.info('slow request', toFields(seen));
+      if (request.slow === 'request' && !isProbe(seen.target)) log.info('slow request', toFields(seen));
       if (request.slow === 'response') log.info('slow response', toFields(seen));
     },
   };
 }
+
+/** A failing check of a probe takes its time, and has a line of its own. */
+const isProbe = (target: string): boolean => /^\/(?:readyz|livez|healthz)(?:[/?]|$)/.test(target);
 
 /** Logs bytes that are no request, with what is known of them. The connection ends, so a client pays for each line. */
 export function createRefusalLog(all: Log): (refusal: StatusError, remoteAddress: string) => void {

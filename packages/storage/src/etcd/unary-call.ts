@@ -44,7 +44,7 @@ export class UnaryCall implements StreamListener {
   }
 
   #timeOut(isSent: boolean, timeoutMs: number): void {
-    const why = `sent no response within ${timeoutMs} ms`;
+    const why = `sent no response within ${Math.round(timeoutMs)} ms`;
     if (!isSent || !this.#late) return this.#fail(isSent ? 'lost' : 'unsent', unavailableCode, why);
     this.#settle(new EtcdFault('lost', unavailableCode, `${this.#endpoint} ${why}`));
     this.#isTimedOut = true;

@@ -31,7 +31,11 @@ async function runConfigCommand(
     if (content === undefined) throw new Error(`no file ${file}`);
     return Buffer.from(content);
   };
-  const environment = { clock, random: systemRandom(), files: { read, list: async () => [], write: async () => {} } };
+  const environment = {
+    clock,
+    random: systemRandom(),
+    files: { read, list: async () => [], mode: async () => 0o600, write: async () => {} },
+  };
   const print = (line: string): void => void lines.push(line);
   return { code: await configCommand(args, environment, print, print), text: lines.join('\n') };
 }

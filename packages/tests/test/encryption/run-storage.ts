@@ -16,7 +16,12 @@ export async function runStorage(
   const environment = {
     clock,
     random: systemRandom(),
-    files: { read: async () => Buffer.from(configuration), list: async () => [], write: async () => {} },
+    files: {
+      read: async () => Buffer.from(configuration),
+      list: async () => [],
+      mode: async () => 0o600,
+      write: async () => {},
+    },
     auditFiles,
     connectEtcd: http2Connect,
     connectKms: { v1: kmsV1Service, v2: kmsV2Service },

@@ -49,7 +49,7 @@ export class Keepalive {
     if (isEarly) this.#earlyPings++;
     this.#sentMs = nowMs;
     this.#cancelTimeout = setStallAwareTimer(clock, timeoutMs, () =>
-      onTimeout(`acknowledged no ping within ${timeoutMs} ms`),
+      onTimeout(`acknowledged no ping within ${Math.round(timeoutMs)} ms`),
     );
     send();
   }

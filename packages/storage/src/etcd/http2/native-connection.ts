@@ -110,7 +110,7 @@ class NativeConnection implements Connection, StreamOwner {
       onTimeout: (why) => this.#tearDown(new Error(`${endpoint} ${why}`)),
     });
     this.#cancelConnectTimer = setStallAwareTimer(clock, timeoutMs, () =>
-      this.#tearDown(new Error(`${endpoint} accepted no connection within ${timeoutMs} ms`)),
+      this.#tearDown(new Error(`${endpoint} accepted no connection within ${Math.round(timeoutMs)} ms`)),
     );
     this.#socket = openSocket(new URL(endpoint), credentials, {
       onConnect: () => this.#startSession(),

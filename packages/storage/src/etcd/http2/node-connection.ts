@@ -51,7 +51,7 @@ class NodeConnection implements Connection {
       onTimeout: (why) => session.destroy(new Error(`${endpoint} ${why}`)),
     });
     const cancelTimer = setStallAwareTimer(clock, timeoutMs, () =>
-      session.destroy(new Error(`${endpoint} accepted no connection within ${timeoutMs} ms`)),
+      session.destroy(new Error(`${endpoint} accepted no connection within ${Math.round(timeoutMs)} ms`)),
     );
     session.on('connect', () => {
       cancelTimer();

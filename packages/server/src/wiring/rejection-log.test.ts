@@ -1,0 +1,22 @@
+import { createLog } from '@cluster-apiserver/telemetry';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { expect, test } from '@jest/globals';
+import { withRejectionLog } from './rejection-log.ts';
+
+test('requests rejected with 429 have a line at once, and one a minute after it', () => {
+  const clock = fakeClock();
+  const lines: string[] = [];
+  const log = createLog({ clock, format: 'text', verbosity: 0, pid: 1, write: (line) => lines.push(line) });
+  let counted = 0;
+  const measures = withRejectionLog({ used() {}, rejected: () => counted++, refused: () => counted++ }, log, clock);
+  const reject = (): void => {
+    measures.rejected('readOnly', {} as never, {} as never);
+    measures.refused({} as never, {} as never);
+  };
+  for (let i = 0; i < 5; i++) reject();
+  expect(lines).toHaveLength(1);
+  clock.advance(60_000);
+  reject();
+  expect(counted).toBe(12);
+  expect(lines.map((line) => /requests=\d+/.exec(line)?.[0])).toEqual(['requests=1', 'requests=10']);
+});
