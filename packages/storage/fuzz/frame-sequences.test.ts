@@ -46,6 +46,9 @@ const telling =
       get isUsable() {
         return connection.isUsable;
       },
+      get isOpen() {
+        return connection.isOpen;
+      },
       open,
       checkAlive: () => connection.checkAlive(),
       destroy: () => connection.destroy(),

@@ -31,9 +31,12 @@ export interface EtcdWatchOptions {
   readonly progress: ProgressRequester;
 }
 
-/** The first reconnection is practically immediate; during a long outage there is one every few seconds. */
+/**
+ * The first reconnection is practically immediate. Later ones are soon after each other, too: calls recover from an election
+ * at once, and reads then wait for the watch. A replica has few watches, so they are no load for etcd.
+ */
 const reconnectFirstMs = 20;
-const reconnectMaxMs = 2_000;
+const reconnectMaxMs = 200;
 
 /** One watch delivers all kinds, so a value whose key takes longer than this is deferred. */
 const keyTimeoutMs = 100;

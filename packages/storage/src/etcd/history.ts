@@ -42,7 +42,8 @@ export class History {
 
   /** The same for a value. */
   noteValue(value: Anchor, number: number): void {
-    if (number === this.number && value.modRevision > (this.anchor?.modRevision ?? 0)) this.anchor = value;
+    if (number !== this.number || value.modRevision <= (this.anchor?.modRevision ?? 0)) return;
+    this.anchor = { key: value.key, modRevision: value.modRevision, value: ownBytes(value.value) };
   }
 
   /** Calls back synchronously when another history is detected, before any of its data is delivered. */
@@ -60,3 +61,7 @@ export class History {
     for (const listener of [...this.#listeners]) listener(replaced);
   }
 }
+
+/** A value that was read is a part of its message, which has up to some megabytes. */
+const ownBytes = (value: Anchor['value']): Anchor['value'] =>
+  Buffer.isBuffer(value) && value.buffer.byteLength > value.length ? Buffer.from(value) : value;

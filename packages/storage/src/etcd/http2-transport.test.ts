@@ -181,6 +181,23 @@ describe.each(etcdTransports)('over %s HTTP/2,', (name) => {
     expect(await faultOf(ask(transport))).toMatchObject({ kind: 'unsent' });
   });
 
+  test('after GOAWAY a connection that still serves a stream is closed with the transport', async () => {
+    const { transport, sessions } = await peer((stream, { ':path': path }) => {
+      if (path === '/service/Method') return good(stream, 'answer');
+      stream.respond({ ':status': 200 });
+      stream.write(framed(Buffer.from('first')));
+      stream.session?.close();
+    });
+    const messages = transport.openStream('/service/Watch').messages[Symbol.asyncIterator]();
+    expect((await messages.next()).value?.toString()).toBe('first');
+    await until('a second connection', async () => {
+      await ask(transport).catch(() => {});
+      return sessions.length > 1 || undefined;
+    });
+    transport.close();
+    await expect(messages.next()).rejects.toMatchObject({ kind: 'lost' });
+  });
+
   test('after GOAWAY the next call uses a new connection, and the old one finishes its calls', async () => {
     let finishFirst = (): void => {};
     const { transport, sessions } = await peer((stream, _, count) => {

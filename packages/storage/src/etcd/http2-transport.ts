@@ -39,6 +39,8 @@ class Http2Transport implements Transport {
   readonly #connect: typeof connectByNode;
   readonly #timeoutMs: number;
   #connection: Connection | undefined;
+  /** Connections that take no new streams and finish their open ones. */
+  #closing: readonly Connection[] = [];
   #connections = 0;
   #closed = false;
 
@@ -81,7 +83,7 @@ class Http2Transport implements Transport {
 
   close(): void {
     this.#closed = true;
-    this.#connection?.destroy();
+    for (const connection of [...this.#closing, this.#connection]) connection?.destroy();
   }
 
   /** A connection that takes no new streams still finishes its open ones, so it is replaced but not closed. */
@@ -89,6 +91,8 @@ class Http2Transport implements Transport {
     try {
       if (this.#closed) throw new Error('the client is closed');
       if (!this.#connection?.isUsable) {
+        const replaced = this.#connection ? [...this.#closing, this.#connection] : [];
+        this.#closing = replaced.filter(({ isOpen }) => isOpen);
         this.#connection = this.#connect(this.#endpoint, this.#tls(), this.#clock, { timeoutMs: this.#timeoutMs });
         this.#connections++;
       }

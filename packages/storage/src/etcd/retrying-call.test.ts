@@ -17,8 +17,11 @@ const valid = Buffer.from(
 /** A field that is longer than the message. */
 const malformed = Buffer.from([0x0a, 0xff, 0x01]);
 
-/** The error of a write to a member that responds to it like this. */
-async function writeWith(respond: (options: UnaryOptions) => Promise<Buffer>): Promise<unknown> {
+/** The error of a write to a member that responds to it like this; undefined if it succeeds. */
+async function writeWith(
+  respond: (options: UnaryOptions) => Promise<Buffer>,
+  { stopIfMaybeApplied = true } = {},
+): Promise<unknown> {
   const client = openEtcdClient({
     endpoints: ['http://one'],
     connect: () => ({
@@ -31,14 +34,30 @@ async function writeWith(respond: (options: UnaryOptions) => Promise<Buffer>): P
     random: systemRandom(),
   });
   const request = { key: '/a', expected: 0, value: [Buffer.from('x')], lease: 0 };
-  const call = { ...callUntil(systemClock.monotonicMs() + 1_000), stopIfMaybeApplied: true };
-  const error: unknown = await client.call(conditionalWrite, request, call).catch((cause: unknown) => cause);
+  const call = { ...callUntil(systemClock.monotonicMs() + 1_000), stopIfMaybeApplied };
+  const error: unknown = await client.call(conditionalWrite, request, call).then(
+    () => undefined,
+    (cause: unknown) => cause,
+  );
   client.close();
   return error;
 }
 
 test('a write may have been applied if its response is malformed', async () => {
   expect(await writeWith(async () => malformed)).toBeInstanceOf(MaybeAppliedError);
+});
+
+test('a response that arrives during a pause between attempts is the result, without another attempt', async () => {
+  let attempts = 0;
+  const error = await writeWith(
+    async ({ late }) => {
+      attempts++;
+      setImmediate(() => late?.onResponse(valid));
+      throw new EtcdFault('lost', 14, 'sent no response in time');
+    },
+    { stopIfMaybeApplied: false },
+  );
+  expect([attempts, error]).toEqual([1, undefined]);
 });
 
 test('a malformed response that arrives late is ignored', async () => {

@@ -124,6 +124,11 @@ export class RetryingCall<Request, Response> {
     if (outage.isActive) await this.#waitForOutage();
     let message = this.#rpc.encode(this.#request);
     for (; ; this.#attempt++) {
+      const late = this.#lateResponses?.arrived;
+      if (late) {
+        outage.end();
+        return late.response;
+      }
       const beganMs = stallAwareClock.nowMs();
       const leftMs = this.#requireTimeLeft(beganMs);
       const member = members.choose();
@@ -138,6 +143,7 @@ export class RetryingCall<Request, Response> {
           await this.#withMajority(verification.verify(member, timeoutMs), beganMs + timeoutMs);
           if (history.number !== this.#historyNumber) continue;
           if (!verification.isVerified(member)) throw unverifiedConnection(member);
+          if (this.#lateResponses?.arrived) continue;
           // Verification and request together take no longer than one attempt may.
           sentMs = stallAwareClock.nowMs();
           responseMs = Math.max(attemptMinMs, beganMs + timeoutMs - sentMs);
@@ -340,12 +346,15 @@ class Attempt implements LateResponseListener {
  */
 class LateResponses<Response> {
   readonly #first = Promise.withResolvers<Response>();
+  /** The first one, while no attempt races with it. */
+  arrived: { readonly response: Response } | undefined;
 
   get first(): Promise<Response> {
     return this.#first.promise;
   }
 
   resolve(response: Response): void {
+    this.arrived ??= { response };
     this.#first.resolve(response);
   }
 

@@ -26,6 +26,8 @@ export interface Stream {
 export interface Connection {
   /** Whether further streams can be opened. */
   readonly isUsable: boolean;
+  /** False after its end. Until then, one that is not usable may still serve streams. */
+  readonly isOpen: boolean;
   open(headers: Buffer, listener: StreamListener): Stream;
   /** A response is overdue: sends a ping at once. */
   checkAlive(): void;

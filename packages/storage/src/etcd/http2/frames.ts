@@ -32,6 +32,9 @@ export const initialWindowBytes = 65_535;
 /** The largest window, stream ID and increment. */
 export const number31Max = 2 ** 31 - 1;
 
+/** The largest length of a frame. */
+export const number24Max = 2 ** 24 - 1;
+
 export const headBytes = 9;
 
 /** The connection preface, which precedes the client's first frame. */

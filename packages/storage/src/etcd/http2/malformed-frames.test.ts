@@ -43,6 +43,11 @@ test.each<{ what: string; says: Buffer[]; fault: string }>([
     says: [settingsFrame([[settingNumbers.initialWindowSize, 2 ** 31]])],
     fault: 'a window of',
   },
+  ...[2 ** 14 - 1, 2 ** 24].map((bytes) => ({
+    what: `a limit of frames of ${bytes} bytes`,
+    says: [settingsFrame([[settingNumbers.frameBytesMax, bytes]])],
+    fault: `frames of at most ${bytes} bytes`,
+  })),
   {
     what: 'windows that add up too large',
     says: [greeting, numberFrame(frameTypes.windowUpdate, 0, 2 ** 31 - 1)],

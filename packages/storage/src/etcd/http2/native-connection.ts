@@ -25,6 +25,7 @@ import {
   Http2ProtocolError,
   headBytes,
   initialWindowBytes,
+  number24Max,
   number31Max,
   numberFrame,
   frameBytesMax as ourFrameBytesMax,
@@ -124,6 +125,10 @@ class NativeConnection implements Connection, StreamOwner {
 
   get isUsable(): boolean {
     return !this.#isDestroyed && !this.#isClosing;
+  }
+
+  get isOpen(): boolean {
+    return !this.#isDestroyed;
   }
 
   open(headers: Buffer, listener: StreamListener): Stream {
@@ -302,8 +307,11 @@ class NativeConnection implements Connection, StreamOwner {
 
   #applySetting(setting: number, value: number): void {
     if (setting === settingNumbers.concurrentStreamsMax) this.#peerStreamsMax = value;
-    else if (setting === settingNumbers.frameBytesMax) this.#peerFrameBytesMax = Math.max(ourFrameBytesMax, value);
-    else if (setting === settingNumbers.initialWindowSize) {
+    else if (setting === settingNumbers.frameBytesMax) {
+      if (value < ourFrameBytesMax || value > number24Max)
+        throw new Http2ProtocolError(`frames of at most ${value} bytes`);
+      this.#peerFrameBytesMax = value;
+    } else if (setting === settingNumbers.initialWindowSize) {
       if (value > number31Max) throw new Http2ProtocolError(`a window of ${value} bytes`);
       for (const stream of this.#streams.values()) {
         stream.sendWindow += value - this.#peerInitialWindow;

@@ -77,6 +77,10 @@ class NodeConnection implements Connection {
     return !this.#isClosing && !this.#session.closed && !this.#session.destroyed;
   }
 
+  get isOpen(): boolean {
+    return !this.#session.destroyed;
+  }
+
   open(headers: Buffer, listener: StreamListener): Stream {
     const stream = this.#session.request(Object.fromEntries(new HeaderDecoder().decode(headers)), { endStream: false });
     this.#streams++;
