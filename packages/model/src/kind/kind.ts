@@ -68,8 +68,8 @@ export interface KindOptions<T extends KubeObject> {
   readonly updateNeedsVersion: boolean;
   /** Whether other objects may depend on it, so that `orphan` and `foregroundDeletion` apply; true by default. */
   readonly ownsOthers: boolean;
-  /** The response to a delete that has removed the object: `status` by default. */
-  readonly deletedAnswer: 'object' | 'status';
+  /** The response to a delete. `objectIfHeld`, the default, is a Status when the object has been removed. */
+  readonly deletedAnswer: 'object' | 'objectIfHeld' | 'status';
   /** Objects are removed after this time without a write; undefined, by default, if they stay. */
   readonly timeToLiveSeconds: number | undefined;
   /** Subresources with a kind of their own; none by default. */
@@ -143,7 +143,7 @@ const defaultOptions: KindOptions<KubeObject> = {
   createOnUpdate: false,
   updateNeedsVersion: false,
   ownsOthers: true,
-  deletedAnswer: 'status',
+  deletedAnswer: 'objectIfHeld',
   timeToLiveSeconds: undefined,
   subresources: [],
   parts: [],

@@ -39,26 +39,28 @@ export async function readDeleteParameters(context: AuthenticatedContext): Promi
   const dryRun = [...query.getAll('dryRun'), ...(body.dryRun ?? [])];
   const errors = dryRunErrors(dryRun);
   if (errors.length > 0) throw invalidOptionsError('DeleteOptions', errors);
-  const policyInBody = body.orphanDependents !== undefined || body.propagationPolicy !== undefined;
   return {
     dryRun: dryRun.length > 0,
     ignoreReadErrors: body[ignoreReadErrorsParameter] ?? readExactBoolean(query, ignoreReadErrorsParameter),
     preconditions: body.preconditions,
     gracePeriodSeconds: body.gracePeriodSeconds ?? readExactInteger(query, 'gracePeriodSeconds'),
     // Deprecated. kube-apiserver sends no Warning for it, as recorded conversations show.
-    orphanDependents: policyInBody ? body.orphanDependents : readBoolean(query, 'orphanDependents'),
-    propagationPolicy: policyInBody ? body.propagationPolicy : readString(query, 'propagationPolicy'),
+    orphanDependents: body.orphanDependents ?? readBoolean(query, 'orphanDependents'),
+    propagationPolicy: body.propagationPolicy ?? readString(query, 'propagationPolicy'),
   };
 }
 
 const unreadableOptions = 'the delete options are invalid';
 
 function parseOptions(raw: Buffer, format: BodyFormat): DeleteBody {
-  // All groups and versions share these options. Clients name the apiVersion of the object, or their own.
+  // As in kube-apiserver, which decodes these options in every group and version, even in those it does not serve: clients
+  // name the apiVersion of the object, or their own.
   const isOne = ({ kind, apiVersion }: Partial<TypeNames>): boolean =>
     (!kind || kind === 'DeleteOptions') && (!apiVersion || apiVersion.split('/', 3).length <= 2);
   const parse = format(raw, (names) => (isOne(names) ? deleteOptions : undefined));
-  const { value } = runSync(rejectUnparsable(parse, unreadableOptions));
+  const { value, hasMoreDocuments } = runSync(rejectUnparsable(parse, unreadableOptions));
+  // Without the options in them, the deletion could delete what it should not.
+  if (hasMoreDocuments) throw badRequest(`${unreadableOptions}: the body holds more than one document`);
   try {
     const options = decode(deleteOptions, value, () => {}) as DeleteBody;
     if (isOne(options)) return options;

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { requireValue } from '@cluster-apiserver/base';
-import { decode, deleteOptions, type Integer, type KubeObject, parseJson } from '@cluster-apiserver/model';
+import { decode, deleteOptions, type Integer, type Kind, type KubeObject, parseJson } from '@cluster-apiserver/model';
 import { StorageUnavailableError, WriteInDoubtError } from '@cluster-apiserver/storage';
 import { create, type DeleteOptions, deleteCollection, list, type Outcome, update } from '../index.ts';
 import { call, everything, failing, raced, robot, useRobots } from '../../test/use-robots.ts';
@@ -19,6 +19,23 @@ describe('delete', () => {
     expect(gone).toBe(true);
     expect((answer as Outcome).revision).toBeGreaterThan(made.revision as number);
     expect((await failing(remove('a'))).reason).toBe('NotFound');
+  });
+
+  test('answers with a Status of what it removed and the object that is held, unless the kind says otherwise', async () => {
+    const { resource } = robots;
+    const answerOf = async (deletedAnswer: Kind['deletedAnswer'], finalizers: string[]): Promise<unknown> => {
+      const name = `${deletedAnswer}-${finalizers.length}`.toLowerCase();
+      await make({ name, finalizers });
+      robots.resource = { ...resource, kind: { ...resource.kind, deletedAnswer } };
+      const { answer } = await remove(name);
+      return 'status' in answer ? answer.status : 'object';
+    };
+    expect(await answerOf('object', [])).toBe('object');
+    expect(await answerOf('objectIfHeld', [])).toBe('Success');
+    expect(await answerOf('status', [])).toBe('Success');
+    expect(await answerOf('object', ['e.x/hold'])).toBe('object');
+    expect(await answerOf('objectIfHeld', ['e.x/hold'])).toBe('object');
+    expect(await answerOf('status', ['e.x/hold'])).toBe('Success');
   });
 
   test('is held by finalizers, is not begun twice, and counts the generation once', async () => {

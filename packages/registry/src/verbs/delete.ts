@@ -77,7 +77,8 @@ async function deleteReadable(resource: Resource, name: string, options: DeleteO
     call,
     (current) => decideDelete(resource, name, current, options),
   );
-  return { answer: kind.deletedAnswer === 'object' ? outcome : deletedStatus(kind, outcome.object), gone: removed };
+  const isObject = kind.deletedAnswer === 'object' || (kind.deletedAnswer === 'objectIfHeld' && !removed);
+  return { answer: isObject ? outcome : deletedStatus(kind, outcome.object), gone: removed };
 }
 
 function* decideDelete(
