@@ -1,7 +1,7 @@
 import type { Kind, Review } from '@cluster-apiserver/model';
 import { type Endpoint, pathsOf } from './endpoint.ts';
 import { objectEndpoints } from './object-endpoints.ts';
-import { created, mediaTypesOf, objectName, operationId } from './operation-parts.ts';
+import { mediaTypesOf, objectName, operationId, responsesOfCreate } from './operation-parts.ts';
 import { parametersOf } from './parameters.ts';
 import { subresourceEndpoints } from './subresource-endpoints.ts';
 
@@ -34,7 +34,7 @@ function reviewEndpoints(review: Review): readonly Endpoint[] {
         description: `Creates an object of kind ${kind}, which is answered and not stored.`,
         parameters: parametersOf.write,
         body: { schema, types, required: true },
-        responses: [created(schema)],
+        responses: responsesOfCreate(schema),
         produces: types,
       },
     },

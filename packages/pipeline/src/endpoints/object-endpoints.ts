@@ -10,10 +10,11 @@ import {
 } from './endpoint.ts';
 import {
   accepted,
-  created,
   mediaTypesOf,
   objectName,
   ok,
+  responsesOfCreate,
+  responsesOfUpdate,
   operationId,
   patchBody,
   streamTypesOf,
@@ -53,6 +54,7 @@ export function objectEndpoints(kind: Kind): readonly Endpoint[] {
 
 function objectRows(kind: Kind): readonly Row[] {
   const { plural, schema, listSchema, namespaced } = kind;
+  const deleted = kind.deletedAnswer === 'object' ? schema : statusSchema;
   const object = objectName(kind);
   const id = (verb: string, noun: string): string => operationId(kind, verb, noun);
   const types = mediaTypesOf(kind);
@@ -119,7 +121,7 @@ function objectRows(kind: Kind): readonly Row[] {
         description: `Creates an object of kind ${kind.kind}.`,
         parameters: parametersOf.write,
         body: stored,
-        responses: [created(schema)],
+        responses: responsesOfCreate(schema),
       },
     },
     {
@@ -160,7 +162,7 @@ function objectRows(kind: Kind): readonly Row[] {
         description: `Replaces the specified ${kind.kind}.`,
         parameters: parametersOf.write,
         body: stored,
-        responses: kind.createOnUpdate ? [ok(schema), created(schema)] : [ok(schema)],
+        responses: responsesOfUpdate(schema),
       },
     },
     {
@@ -174,7 +176,7 @@ function objectRows(kind: Kind): readonly Row[] {
         description: `Partially updates the specified ${kind.kind}.`,
         parameters: parametersOf.patch,
         body: patchBody,
-        responses: [ok(schema), created(schema)],
+        responses: responsesOfUpdate(schema),
       },
     },
     {
@@ -188,7 +190,7 @@ function objectRows(kind: Kind): readonly Row[] {
         description: `Deletes the specified ${kind.kind}.`,
         parameters: parametersOf.delete,
         body: deletion,
-        responses: [ok(kind.deletedAnswer === 'object' ? schema : statusSchema), accepted(schema)],
+        responses: [ok(deleted), accepted(deleted)],
       },
     },
     ...(namespaced ? inAllNamespaces : []),

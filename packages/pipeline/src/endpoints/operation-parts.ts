@@ -3,12 +3,19 @@ import type { Kind, ObjectSchema, ServedKind } from '@cluster-apiserver/model';
 import type { OperationResponse, RequestBody } from './endpoint.ts';
 
 export const ok = (schema: ObjectSchema): OperationResponse => ({ code: 200, description: 'OK', schema });
-export const created = (schema: ObjectSchema): OperationResponse => ({ code: 201, description: 'Created', schema });
+const created = (schema: ObjectSchema): OperationResponse => ({ code: 201, description: 'Created', schema });
 export const accepted = (schema: ObjectSchema): OperationResponse => ({
   code: 202,
   description: 'Accepted',
   schema,
 });
+
+/** As kube-apiserver describes its writes, whichever of the codes each of them has. */
+export const responsesOfCreate = (schema: ObjectSchema): readonly OperationResponse[] => [
+  ...responsesOfUpdate(schema),
+  accepted(schema),
+];
+export const responsesOfUpdate = (schema: ObjectSchema): readonly OperationResponse[] => [ok(schema), created(schema)];
 
 export const patchBody: RequestBody = {
   schema: undefined,

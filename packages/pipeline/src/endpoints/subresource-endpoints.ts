@@ -7,7 +7,16 @@ import {
   pathsOf,
   type RequestBody,
 } from './endpoint.ts';
-import { capitalized, created, mediaTypesOf, objectName, ok, operationId, patchBody } from './operation-parts.ts';
+import {
+  capitalized,
+  mediaTypesOf,
+  objectName,
+  ok,
+  operationId,
+  patchBody,
+  responsesOfCreate,
+  responsesOfUpdate,
+} from './operation-parts.ts';
 import { parametersOf } from './parameters.ts';
 
 export function subresourceEndpoints(kind: Kind, subresource: ServedSubresource): readonly Endpoint[] {
@@ -45,7 +54,7 @@ export function subresourceEndpoints(kind: Kind, subresource: ServedSubresource)
       description: `Creates ${described}.`,
       parameters: parametersOf.write,
       body,
-      responses: [created(schema)],
+      responses: responsesOfCreate(schema),
     }),
     ...endpoint('GET', 'get', 'get', {
       action: 'get',
@@ -60,7 +69,7 @@ export function subresourceEndpoints(kind: Kind, subresource: ServedSubresource)
       description: `Replaces ${described}.`,
       parameters: parametersOf.write,
       body,
-      responses: [ok(schema)],
+      responses: responsesOfUpdate(schema),
     }),
     ...endpoint('PATCH', 'patch', 'patch', {
       action: 'patch',
@@ -68,7 +77,7 @@ export function subresourceEndpoints(kind: Kind, subresource: ServedSubresource)
       description: `Partially updates ${described}.`,
       parameters: parametersOf.patch,
       body: patchBody,
-      responses: [ok(schema)],
+      responses: responsesOfUpdate(schema),
     }),
   ];
 }
