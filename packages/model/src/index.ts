@@ -10,7 +10,14 @@ export {
   type UserInfo,
 } from './access.ts';
 export { MalformedTextError, type Parsed, parseDeepJson, parseJson, type TextFault } from './json/json.ts';
-export { type JsonScan, NestedTooDeepError, nestingMax, scanJson, TooManyValuesError } from './json/json-scan.ts';
+export {
+  type JsonBounds,
+  type JsonScan,
+  NestedTooDeepError,
+  nestingMax,
+  scanJson,
+  TooManyValuesError,
+} from './json/json-scan.ts';
 export {
   type ByteString,
   byteString,
@@ -69,7 +76,7 @@ export { withoutManagedFields } from './managed-fields/ownership.ts';
 export { defineKind, type Kind, type ObjectOf, type Part, type Verb } from './kind/kind.ts';
 export { keepOtherParts, dropUnwritable, partOf } from './kind/part.ts';
 export { PatchFailedError, PatchFormError, PatchTestFailedError, TooManyOperationsError } from './patch/errors.ts';
-export { type JsonPatch, applyJsonPatch, readJsonPatch } from './patch/json-patch.ts';
+export { type JsonPatch, applyJsonPatch, jsonPatchBounds, readJsonPatch } from './patch/json-patch.ts';
 export { applyMergePatch } from './patch/merge-patch.ts';
 export { sameJson } from './json/same-json.ts';
 export { applyStrategicMergePatch } from './patch/strategic-merge-patch.ts';

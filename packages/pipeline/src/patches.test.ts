@@ -65,6 +65,43 @@ describe('a patch', () => {
     expect(pipeline.reportedErrors).toEqual([]);
   });
 
+  test.each([
+    ['YAML', 'kind: Robot\napiVersion: v1\nmetadata:\n  name: a\n  name: a\nzork: 1\nblue: 1\n'],
+    ['JSON', '{"kind":"Robot","apiVersion":"v1","metadata":{"name":"a","name":"a"},"zork":1,"blue":1}'],
+  ])('a strict apply of %s names unknown and duplicate fields', async (_, body) => {
+    const refused = await ask('PATCH', `${robots}/a?fieldManager=m&fieldValidation=Strict`, {
+      body,
+      headers: { 'content-type': 'application/apply-patch+yaml' },
+    });
+    expect(refused.status).toBe(400);
+    for (const field of ['name', 'zork', 'blue']) expect(refused.json().message).toContain(field);
+  });
+
+  test('ten thousand operations are within the limits, and what they hold is bounded as an object is', async () => {
+    await make('a', { words: { x: '1' } });
+    const patch = (operations: readonly object[]) =>
+      ask('PATCH', `${robots}/a`, {
+        body: JSON.stringify(operations),
+        headers: { 'content-type': 'application/json-patch+json' },
+      });
+    const times = (count: number, operation: object): object[] => Array.from({ length: count }, () => operation);
+    const moved = [
+      { op: 'move', from: '/words/x', path: '/words/y', value: 0 },
+      { op: 'move', from: '/words/y', path: '/words/x', value: 0 },
+    ];
+    expect((await patch([...times(4_999, moved).flat(), { op: 'add', path: '/arms', value: 5 }])).json()).toMatchObject(
+      {
+        arms: 5,
+        words: { x: '1' },
+      },
+    );
+    expect((await patch(times(10_000, { op: 'replace', path: '/arms', value: 6 }))).json()).toMatchObject({ arms: 6 });
+    expect((await patch(times(10_001, { op: 'replace', path: '/arms', value: 6 }))).status).toBe(413);
+    const words = Object.fromEntries(Array.from({ length: 25_100 }, (_, i) => [`w${i}`, '']));
+    expect((await patch([{ op: 'replace', path: '/words', value: words }])).status).toBe(413);
+    expect((await patch([{ op: 'test', path: '/words', value: times(75_001, {}) }])).status).toBe(413);
+  });
+
   test('an apply creates, changes and is refused, in YAML or in JSON', async () => {
     const apply = (body: string, search = '?fieldManager=m') =>
       ask('PATCH', `${robots}/a${search}`, { body, headers: { 'content-type': 'application/apply-patch+yaml' } });

@@ -4,6 +4,30 @@ import { robots, usePipeline } from '../test/use-pipeline.ts';
 const pipeline = usePipeline();
 const { ask, make } = pipeline;
 
+describe('delete options', () => {
+  test.each([
+    ['v1', 200],
+    ['meta.k8s.io/v1', 200],
+    ['', 200],
+    ['apps/v1', 200],
+    ['zork/v9', 200],
+    ['meta.k8s.io/v1/x', 400],
+  ])('of the version %j are %i', async (apiVersion, status) => {
+    await make('a');
+    const body = { kind: 'DeleteOptions', apiVersion };
+    expect((await ask('DELETE', `${robots}/a`, { body: JSON.stringify(body) })).status).toBe(status);
+    expect((await ask('GET', `${robots}/a`)).status).toBe(status === 200 ? 404 : 200);
+  });
+
+  test('in several documents are refused, since those behind the first would be dropped', async () => {
+    await make('a');
+    const body = 'kind: DeleteOptions\n---\ndryRun: [All]\n';
+    const refused = await ask('DELETE', `${robots}/a`, { body, headers: { 'content-type': 'application/yaml' } });
+    expect([refused.status, refused.json().message]).toEqual([400, expect.stringContaining('more than one document')]);
+    expect((await ask('GET', `${robots}/a`)).status).toBe(200);
+  });
+});
+
 describe('bodies', () => {
   test.each<[string, number, string | undefined, string]>([
     ['nothing', 400, undefined, ''],
@@ -43,6 +67,47 @@ describe('bodies', () => {
     expect(({} as { p?: string }).p).toBeUndefined();
   });
 
+  test('several documents of YAML are refused by strict validation; otherwise the first counts', async () => {
+    const body = 'metadata: {name: a}\n---\nmetadata: {name: b}\n';
+    const post = (search: string) =>
+      ask('POST', `${robots}${search}`, { body, headers: { 'content-type': 'application/yaml' } });
+    const refused = await post('?fieldValidation=Strict');
+    expect([refused.status, refused.json().message]).toEqual([400, expect.stringContaining('only the first document')]);
+    const created = await post('');
+    expect([created.status, created.headers.warning]).toEqual([201, undefined]);
+  });
+
+  test('strict validation lists all unknown and duplicate fields', async () => {
+    const fields = Array.from({ length: 1_000 }, (_, i) => `"u${i}":1`);
+    const refused = await ask('POST', `${robots}?fieldValidation=Strict`, {
+      body: `{"metadata":{"name":"a","labels":{${'"k":"v",'.repeat(200)}"k":"v"}},${fields.join(',')}}`,
+    });
+    const { message } = refused.json();
+    expect(message.split('unknown field "u')).toHaveLength(1_001);
+    expect(message.split('duplicate field "metadata.labels')).toHaveLength(201);
+  });
+
+  test('what strict validation lists is bounded by its length, and the rest counted', async () => {
+    const fields = Array.from({ length: 10_000 }, (_, i) => `"${'u'.repeat(100)}${i}":1`);
+    const body = `{"metadata":{"name":"a"},${fields.join(',')}}`;
+    const { message } = (await ask('POST', `${robots}?fieldValidation=Strict`, { body })).json();
+    expect(message.length).toBeLessThan(70_000);
+    const [, more] = /and ([0-9]+) more$/.exec(message) ?? [];
+    expect(message.split('unknown field').length - 1 + Number(more)).toBe(10_000);
+    const warned = await ask('POST', robots, { body });
+    expect((warned.headers.warning as string[]).join('').length).toBeLessThan(8_192);
+  });
+
+  test('a duplicate in an unknown field is not listed of its own', async () => {
+    const nested = `"colour":{"b":[{"x":1,"x":2}]}`;
+    const { message } = (
+      await ask('POST', `${robots}?fieldValidation=Strict`, {
+        body: `{"metadata":{"name":"a"},${nested},"arms":1,"arms":2}`,
+      })
+    ).json();
+    expect(message).toContain('strict decoding error: duplicate field "arms", unknown field "colour"');
+  });
+
   test('an invalid option is refused before anything is written', async () => {
     for (const search of [
       'dryRun=Some',
@@ -69,6 +134,13 @@ describe('bodies', () => {
     expect([least.status, least.text]).toEqual([422, expect.stringContaining('Invalid value: -9223372036854775808:')]);
     expect((await withBody('', { kind: 'Pod' })).status).toBe(400);
     expect((await withBody('', { propagationPolicy: 7 })).status).toBe(400);
+    for (const [search, body] of [
+      ['orphanDependents=true', { propagationPolicy: 'Foreground' }],
+      ['propagationPolicy=Foreground', { orphanDependents: true }],
+      ['orphanDependents=true&propagationPolicy=Orphan', {}],
+      ['', { orphanDependents: true, propagationPolicy: 'Orphan' }],
+    ] as const)
+      expect((await withBody(search, body)).status).toBe(422);
     expect((await ask('GET', `${robots}/a`)).status).toBe(200);
     expect((await withBody('propagationPolicy=Orphan', { propagationPolicy: 'Background' })).status).toBe(200);
     expect((await ask('GET', `${robots}/a`)).status).toBe(404);

@@ -15,6 +15,7 @@ import { isJsonObject } from '../json/json-object.ts';
 import { isRawNumber, rawNumber } from '../json/raw-number.ts';
 import {
   clientBounds,
+  duplicatesCharactersMax,
   type JsonBounds,
   type JsonScan,
   NestedTooDeepError,
@@ -36,8 +37,6 @@ export const yamlBytesMax = 64 * 1024;
  * aliases no text passes the double.
  */
 const growthMax = 4;
-/** More duplicate keys than this are not listed. */
-const duplicatesMax = 100;
 /** The reader's words about a mistake may quote the text. */
 const problemCharactersMax = 200;
 
@@ -123,6 +122,7 @@ class Construction {
   readonly #open: Open[] = [];
   readonly #anchors = new Map<string, Node>();
   readonly #faults: TextFault[] = [];
+  #faultCharactersLeft = duplicatesCharactersMax;
   /** The keys of each map, in the order of the text. */
   readonly #keys = new WeakMap<object, Map<string, Key>>();
   /** Lines are counted up to here. */
@@ -252,9 +252,11 @@ class Construction {
     let keys = this.#keys.get(map);
     if (!keys) this.#keys.set(map, (keys = new Map()));
     const { isText, line } = key;
-    if (keys.get(name)?.isText === isText && this.#faults.length < duplicatesMax) {
+    if (keys.get(name)?.isText === isText && this.#faultCharactersLeft > 0) {
       const shown = isText ? JSON.stringify(name) : name;
-      this.#faults.push({ path: undefined, line, message: `line ${line}: key ${shown} already set in map` });
+      const message = `line ${line}: key ${shown} already set in map`;
+      this.#faultCharactersLeft -= message.length;
+      this.#faults.push({ path: undefined, line, message });
     }
     keys.set(name, key);
     setOwn(map, name, value);

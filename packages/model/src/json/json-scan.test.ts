@@ -1,5 +1,12 @@
 import { expect, test } from '@jest/globals';
-import { clientBounds, NestedTooDeepError, nestingMax, scanJson, storedBounds } from './json-scan.ts';
+import {
+  clientBounds,
+  duplicatesCharactersMax,
+  NestedTooDeepError,
+  nestingMax,
+  scanJson,
+  storedBounds,
+} from './json-scan.ts';
 
 test.each([
   ['a key twice', '{"a":1,"a":2}', ['a']],
@@ -13,6 +20,13 @@ test.each([
   ['the key __proto__ twice', '{"__proto__":1,"__proto__":2}', ['__proto__']],
 ])('duplicates: %s', (_, text, duplicates) => {
   expect(scanJson(text).duplicates).toEqual(duplicates);
+});
+
+test('duplicates are listed as long as their paths are not too long together', () => {
+  expect(scanJson(`{${'"k":0,'.repeat(5_000)}"k":0}`).duplicates).toHaveLength(5_000);
+  const many = scanJson(`{"${'o'.repeat(500)}":{${'"k":0,'.repeat(20_000)}"k":0}}`).duplicates;
+  expect(many.join('').length).toBeLessThan(duplicatesCharactersMax + 1_000);
+  expect(scanJson(`{${'"":0,'.repeat(20_000)}"":0}`).duplicates).toHaveLength(20_000);
 });
 
 test('duplicates among more keys than are compared one by one are found too', () => {

@@ -26,8 +26,8 @@ export const nestingMax = 500;
 const deepestMax = 10_000;
 /** More deep values than this are not listed. */
 const deepPathsMax = 100;
-/** More duplicates than this are not listed. */
-const duplicatesMax = 100;
+/** Characters of the duplicates that are listed, in all. */
+export const duplicatesCharactersMax = 32 * 1024;
 /** A path is cut here: the names in it are the client's. */
 const pathCharactersMax = 1024;
 /** An integer of fifteen digits always fits into a double. */
@@ -91,6 +91,7 @@ const backslash = 0x5c;
 
 export function scanJson(text: string, { valuesMax, nestingMax: levelsMax }: JsonBounds = clientBounds): JsonScan {
   const duplicates: string[] = [];
+  let duplicatesLeft = duplicatesCharactersMax;
   const deepPaths: string[] = [];
   const levels: Level[] = [];
   let level: Level | undefined;
@@ -123,7 +124,11 @@ export function scanJson(text: string, { valuesMax, nestingMax: levelsMax }: Jso
         const key = raw.includes('\\') ? unescaped(raw) : raw;
         level.at = key;
         if (isKnown(level, key)) {
-          if (duplicates.length < duplicatesMax) duplicates.push(pathOf(levels));
+          if (duplicatesLeft > 0) {
+            const path = pathOf(levels);
+            duplicatesLeft -= path.length + 1; // an empty path counts, too
+            duplicates.push(path);
+          }
         } else level.keys.push(key);
         keyExpected = false;
       }

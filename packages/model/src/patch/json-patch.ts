@@ -1,6 +1,6 @@
 import { getOwn, setOwn, type SyncTask } from '@cluster-apiserver/base';
 import { isJsonObject } from '../json/json-object.ts';
-import { jsonValuesMax, nestingMax } from '../json/json-scan.ts';
+import { type JsonBounds, jsonValuesMax, nestingMax } from '../json/json-scan.ts';
 import { isRawNumber } from '../json/raw-number.ts';
 import { PatchFailedError, PatchFormError, PatchTestFailedError, TooManyOperationsError } from './errors.ts';
 import { sameJson } from '../json/same-json.ts';
@@ -19,6 +19,13 @@ export interface JsonPatch {
 type Operation = Readonly<Record<string, unknown>>;
 
 const operationsMax = 10_000;
+/** The operation itself, the commas between `op`, `path`, `from` and `value`, and the comma behind it. */
+const valuesOfOperation = 5;
+/** What the operations hold is bounded as in an object; the patched object is bounded when it is stored. */
+export const jsonPatchBounds: JsonBounds = {
+  valuesMax: jsonValuesMax + operationsMax * valuesOfOperation,
+  nestingMax,
+};
 /** All copies of one patch together: twenty operations that copy a list into itself would make gigabytes. */
 const copiedBytesMax = 3 * 1024 * 1024;
 /** No object may hold more of them. Each takes longer than its bytes. */

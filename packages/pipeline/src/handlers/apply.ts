@@ -15,12 +15,7 @@ import {
 } from '@cluster-apiserver/model';
 import { apply, type Resource } from '@cluster-apiserver/registry';
 import { rejectUnparsable, parseYamlBody } from '../request-body/body-formats.ts';
-import {
-  type FieldValidation,
-  reportFieldProblems,
-  textProblems,
-  unknownFieldMessage,
-} from '../request-body/field-validation.ts';
+import { type FieldValidation, reportFieldProblems, strictError } from '../request-body/field-validation.ts';
 import { readBody } from '../request-body/read-body.ts';
 import type { ApiResponse } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
@@ -60,17 +55,16 @@ function* readConfiguration(
   validation: FieldValidation,
   warn: (text: string) => void,
 ): SyncTask<Applied> {
-  const { value, faults } = yield* rejectUnparsable(parseYamlBody(body), 'error decoding YAML');
+  const { value, faults, hasMoreDocuments } = yield* rejectUnparsable(parseYamlBody(body), 'error decoding YAML');
   yield;
   const unknown: string[] = [];
   requireTypeNames(kind, value);
   audit?.logRequestObject(value, body.length);
   try {
     const configuration = readApplied(kind.schema, dropUnwritable(kind, part, value), (path) => unknown.push(path));
-    const [fault] = textProblems(faults, validation);
-    if (fault !== undefined && validation === 'Strict')
-      throw badRequest(`error strict decoding YAML: error converting YAML to JSON: ${fault}`);
-    reportFieldProblems([...textProblems(faults, validation), ...unknown.map(unknownFieldMessage)], validation, warn);
+    // kube-apiserver reports duplicates in other words, and then no unknown fields.
+    const where = faults.length > 0 ? 'error strict decoding YAML: error converting YAML to JSON: ' : strictError;
+    reportFieldProblems({ faults, hasMoreDocuments, unknown, where }, validation, warn);
     yield;
     if (!kind.view) return configuration;
     const stored = readApplied(kind.view.of.schema, toStoredFields(kind.view, value), () => {});

@@ -7,52 +7,57 @@ import {
   PatchFormError,
   type Parsed,
   applyJsonPatch,
+  type JsonBounds,
+  jsonPatchBounds,
   readJsonPatch,
   StatusError,
+  type TextFault,
   applyStrategicMergePatch,
   TooManyOperationsError,
 } from '@cluster-apiserver/model';
 import { parseJsonBody, rejectUnparsable } from '../request-body/body-formats.ts';
+import { unknownFieldMessage } from '../request-body/field-validation.ts';
 
 /** A parsed patch. It is applied again after a conflict. */
 export interface ParsedPatch {
   /** Applies the patch to the current object. */
   readonly change: (current: KubeObject) => SyncTask<unknown>;
-  /** Problems for strict field validation, each as a sentence. */
-  readonly problems: readonly string[];
+  /** Problems for strict field validation. */
+  readonly faults: readonly TextFault[];
 }
 
 export const patchParsers: Readonly<Record<string, (kind: Kind, body: Buffer) => SyncTask<ParsedPatch>>> = {
   'application/json-patch+json': function* (_, body) {
-    const { value, faults: problems } = yield* parsePatchBody(body);
+    const { value, faults } = yield* parsePatchBody(body, jsonPatchBounds);
     yield;
     const patch = rejectMalformedPatch(() => readJsonPatch(value));
-    const unknown = patch.unknownMembers.map((path) => `unknown field "${path}"`);
+    yield;
+    const messages = [...faults.map(({ message }) => message), ...patch.unknownMembers.map(unknownFieldMessage)];
     return {
       change: (current) => applyJsonPatch(current, patch),
-      problems: [...problems.map(({ message }) => message), ...unknown].map((fault) => `json patch ${fault}`),
+      faults: messages.map((message) => ({ path: undefined, message: `json patch ${message}` })),
     };
   },
   'application/merge-patch+json': function* (_, body) {
     const { patch, faults } = yield* parseMergePatch(body);
-    return { change: toSyncTask((current) => applyMergePatch(current, patch)), problems: faults };
+    return { change: toSyncTask((current) => applyMergePatch(current, patch)), faults };
   },
   'application/strategic-merge-patch+json': function* ({ schema }, body) {
     const { patch, faults } = yield* parseMergePatch(body);
     const change = (current: KubeObject): unknown =>
       rejectMalformedPatch(() => applyStrategicMergePatch(schema, current, patch));
-    return { change: toSyncTask(change), problems: faults };
+    return { change: toSyncTask(change), faults };
   },
 };
 
-const parsePatchBody = (body: Buffer): SyncTask<Parsed> =>
-  rejectUnparsable(parseJsonBody(body), 'error decoding patch');
+const parsePatchBody = (body: Buffer, bounds?: JsonBounds): SyncTask<Parsed> =>
+  rejectUnparsable(parseJsonBody(body, bounds), 'error decoding patch');
 
-function* parseMergePatch(body: Buffer): SyncTask<{ readonly patch: object; readonly faults: readonly string[] }> {
+function* parseMergePatch(body: Buffer): SyncTask<{ readonly patch: object; readonly faults: readonly TextFault[] }> {
   const { value, faults } = yield* parsePatchBody(body);
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw badRequest('error decoding patch: the patch must be an object');
-  return { patch: value, faults: faults.map(({ message }) => message) };
+  return { patch: value, faults };
 }
 
 function rejectMalformedPatch<T>(read: () => T): T {

@@ -2,7 +2,7 @@ import { getOwn, largeBytesMin, runTask } from '@cluster-apiserver/base';
 import { partOf, StatusError } from '@cluster-apiserver/model';
 import { patch, type Resource } from '@cluster-apiserver/registry';
 import { mediaTypeOf } from '../request-body/body-formats.ts';
-import { reportFieldProblems, unknownFieldMessage } from '../request-body/field-validation.ts';
+import { reportFieldProblems } from '../request-body/field-validation.ts';
 import { readBody } from '../request-body/read-body.ts';
 import type { Handler } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
@@ -32,10 +32,10 @@ export function patchHandler(resource: Resource, checks: WriteChecks): Handler<A
     const { dryRun, manager, fieldValidation } = readPatchParameters(request, info);
     const warn = (text: string): unknown => context.warnings.add(text);
     const patched = runTask(resource.clock, call, read(resource.served, body), body.length >= largeBytesMin);
-    const { change, problems: faults } = patched instanceof Promise ? await patched : patched;
+    const { change, faults } = patched instanceof Promise ? await patched : patched;
     context.audit?.logRequestPatch(body);
     const unknownFields = (paths: readonly string[]): void =>
-      reportFieldProblems([...faults, ...paths.map(unknownFieldMessage)], fieldValidation, warn);
+      reportFieldProblems({ faults, unknown: paths }, fieldValidation, warn);
     const { namespace, name } = namespacedNameOf(context);
     const part = partOf(resource.served, info.resource?.subresource);
     const requester = createRequester(context, checks, readOperationOptions('PatchOptions', info));

@@ -1,6 +1,7 @@
 import { getOwn, type SyncTask } from '@cluster-apiserver/base';
 import {
   badRequest,
+  type JsonBounds,
   type JsonScan,
   MalformedTextError,
   type Parsed,
@@ -21,9 +22,9 @@ export type BodyFormat = (body: Buffer, schemaOf: SchemaOf) => SyncTask<Parsed>;
 export type SchemaOf = Parameters<typeof parseProtobuf>[1];
 
 /** The scan comes first, in a step of its own: malformed text is never parsed. */
-export function* parseJsonBody(body: Buffer): SyncTask<Parsed> {
+export function* parseJsonBody(body: Buffer, bounds?: JsonBounds): SyncTask<Parsed> {
   const text = body.toString();
-  const scan = scanOrThrowLater(text);
+  const scan = scanOrThrowLater(text, bounds);
   yield;
   return parseJson(text, scan);
 }
@@ -37,9 +38,9 @@ function* parseObjectJson(body: Buffer): SyncTask<Parsed> {
 }
 
 /** Defers an error of the scan to the parser, which reports it. */
-function scanOrThrowLater(text: string): () => JsonScan {
+function scanOrThrowLater(text: string, bounds?: JsonBounds): () => JsonScan {
   try {
-    const scan = scanJson(text);
+    const scan = scanJson(text, bounds);
     return () => scan;
   } catch (error) {
     return () => {

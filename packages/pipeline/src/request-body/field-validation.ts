@@ -1,31 +1,62 @@
-import { badRequest, fieldErrorsMax, type TextFault } from '@cluster-apiserver/model';
+import { badRequest, type TextFault } from '@cluster-apiserver/model';
 
 /** How unknown and duplicate fields are handled. */
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 
+/** What strict validation rejects. */
+export interface FieldProblems {
+  /** Faults of the text: duplicate fields. */
+  readonly faults?: readonly TextFault[];
+  /** Further documents of YAML are dropped; kube-apiserver does not even reject them. */
+  readonly hasMoreDocuments?: boolean | undefined;
+  /** Paths of the fields that the kind does not have. */
+  readonly unknown?: readonly string[];
+  /** Precedes them in an error. */
+  readonly where?: string;
+}
+
 /** Longer field paths are truncated: their names come from the client. */
 const pathCharactersMax = 1024;
+/** Characters of the problems that are listed. A client that has more of them has seen that it is wrong. */
+const listedCharactersMax = 64 * 1024;
 
-export const unknownFieldMessage = (path: string): string =>
-  `unknown field ${JSON.stringify(path.length <= pathCharactersMax ? path : `${path.slice(0, pathCharactersMax)}…`)}`;
-
-/** The faults of a text. Strict validation reports all of YAML as one error, as the clients' libraries word it. */
-export function textProblems(faults: readonly TextFault[], validation: FieldValidation): readonly string[] {
-  const messages = faults.map(({ message }) => message);
-  const isYaml = faults.some(({ line }) => line !== undefined);
-  return isYaml && validation === 'Strict' ? [`yaml: unmarshal errors:\n  ${messages.join('\n  ')}`] : messages;
-}
+export const strictError = 'strict decoding error: ';
 
 /** Throws BadRequest, or adds warnings, as the client requested. */
 export function reportFieldProblems(
-  problems: readonly string[],
+  { faults = [], hasMoreDocuments = false, unknown = [], where = strictError }: FieldProblems,
   validation: FieldValidation,
   warn: (text: string) => void,
-  where = '',
 ): void {
-  if (problems.length === 0 || validation === 'Ignore') return;
-  const omitted = problems.length - fieldErrorsMax;
-  const listed = [...problems.slice(0, fieldErrorsMax), ...(omitted > 0 ? [`and ${omitted} more`] : [])];
-  if (validation === 'Strict') throw badRequest(`${where}strict decoding error: ${listed.join(', ')}`);
-  for (const fault of listed) warn(fault);
+  const isStrict = validation === 'Strict';
+  const listed: string[] = isStrict && hasMoreDocuments ? ['only the first document of the body would be read'] : [];
+  const count = faults.length + unknown.length;
+  if (count + listed.length === 0 || validation === 'Ignore') return;
+  let listedCount = 0;
+  let left = listedCharactersMax;
+  for (const [problem, problems] of messages(faults, unknown, isStrict)) {
+    if (left <= 0) break;
+    left -= problem.length;
+    listedCount += problems;
+    listed.push(problem);
+  }
+  if (listedCount < count) listed.push(`and ${count - listedCount} more`);
+  if (isStrict) throw badRequest(`${where}${listed.join(', ')}`);
+  for (const problem of listed) warn(problem);
 }
+
+/** Each message with the number of its problems. Strict validation words the faults of YAML as the clients' libraries do. */
+function* messages(
+  faults: readonly TextFault[],
+  unknown: readonly string[],
+  isStrict: boolean,
+): Generator<readonly [message: string, problems: number], void> {
+  const isYaml = faults.some(({ line }) => line !== undefined);
+  if (isYaml && isStrict)
+    yield [`yaml: unmarshal errors:\n  ${faults.map(({ message }) => message).join('\n  ')}`, faults.length];
+  else for (const { message } of faults) yield [message, 1];
+  for (const path of unknown) yield [unknownFieldMessage(path), 1];
+}
+
+export const unknownFieldMessage = (path: string): string =>
+  `unknown field ${JSON.stringify(path.length <= pathCharactersMax ? path : `${path.slice(0, pathCharactersMax)}…`)}`;

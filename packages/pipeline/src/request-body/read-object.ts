@@ -2,11 +2,11 @@ import { type Call, type Clock, largeBytesMin, runTask, type SyncTask } from '@c
 import {
   badRequest,
   decode,
-  fieldErrorsMax,
   isJsonObject,
   type JsonObject,
   type KubeObject,
   type Parsed,
+  type TextFault,
   NestedTooDeepError,
   nestingMax,
   type EncodableKind,
@@ -15,7 +15,7 @@ import {
   WrongTypeError,
 } from '@cluster-apiserver/model';
 import { type BodyFormat, rejectUnparsable, type SchemaOf } from './body-formats.ts';
-import { type FieldValidation, reportFieldProblems, textProblems, unknownFieldMessage } from './field-validation.ts';
+import { type FieldValidation, reportFieldProblems, strictError } from './field-validation.ts';
 
 /** Reads an object of the kind in canonical form. Throws a StatusError if the body is invalid. */
 export function readObject(
@@ -59,20 +59,9 @@ function decodeObject(
   try {
     const object = decode(kind.schema, typed, (path) => unknown.push(path));
     requireKnownFieldsNotDeep(kind, parsed, unknown);
-    const outermost = unknown.slice(0, fieldErrorsMax); // of more than these not all are listed anyway
-    const faults = [
-      ...textProblems(
-        parsed.faults.filter(({ path }) => !outermost.some((outer) => isWithin(path, outer))),
-        validation,
-      ),
-      ...unknown.map(unknownFieldMessage),
-    ];
-    reportFieldProblems(
-      faults,
-      validation,
-      warn,
-      `${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: `,
-    );
+    const faults = withoutFaultsIn(unknown, parsed.faults);
+    const where = `${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: ${strictError}`;
+    reportFieldProblems({ faults, hasMoreDocuments: parsed.hasMoreDocuments, unknown, where }, validation, warn);
     return object;
   } catch (error) {
     if (error instanceof WrongTypeError) requireKnownFieldsNotDeep(kind, parsed, []);
@@ -95,6 +84,18 @@ function requireKnownFieldsNotDeep(kind: EncodableKind, { deepPaths = [] }: Pars
 }
 
 /** Fields below an unknown one are not reported separately. */
+function withoutFaultsIn(unknown: readonly string[], faults: readonly TextFault[]): readonly TextFault[] {
+  if (faults.length === 0 || unknown.length === 0) return faults;
+  const outer = new Set(unknown);
+  return faults.filter(({ path }) => path === undefined || !prefixesOf(path).some((prefix) => outer.has(prefix)));
+}
+
+/** The path, and those of all that it is in. The scan of the text has bounded the length of all paths together. */
+const prefixesOf = (path: string): readonly string[] => [
+  ...[...path.matchAll(/[.[]/g)].map(({ index }) => path.slice(0, index)),
+  path,
+];
+
 const isWithin = (path: string | undefined, outer: string): boolean =>
   path !== undefined && (path === outer || path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`));
 
