@@ -82,6 +82,9 @@ export async function provisionEtcdctl(etcd) {
   return undefined;
 }
 
+/** For the head of a test run: which etcd its results are about. */
+export const describeEtcd = (program) => `etcd ${versionOf(program)} (${program})`;
+
 const versionOf = (program) => /^etcd Version: (\S+)/.exec(outputOf(program, ['--version']) ?? '')?.[1];
 const seriesOf = (program) => versionOf(program)?.split('.').slice(0, 2).join('.');
 const runs = (program) => versionOf(program) !== undefined;

@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { wasInterrupted } from './child.mjs';
 import { runConformance } from './recorded-cases.mjs';
-import { olderSeries, provisionOlderEtcd } from './etcd.mjs';
+import { describeEtcd, olderSeries, provisionOlderEtcd } from './etcd.mjs';
 import { reportSkipped, reportSlowest, runJest, sumResults } from './jest.mjs';
 import { cache, Failure, main, root } from './project.mjs';
 import { fuzzers, mayRepeat, measuredOnBothEtcds, measuringTests, onBothEtcds, workers } from './test-plan.mjs';
@@ -17,11 +17,23 @@ const seed = randomInt(2 ** 31);
 /** Whether a tool that the scripts can fetch must be there; otherwise its tests are skipped, and counted. */
 const requiresTools = Boolean(process.env.REQUIRE_TOOLS);
 
-await main((patterns) => (patterns.length > 0 ? runMatching(patterns) : runAll()));
+const usage = `usage: npm test [-- PATTERN … [OPTION …]]
 
-async function runMatching(patterns) {
-  const { tools } = await provisionTestTools(patterns);
-  return report(await runJest(tools, patterns));
+Without arguments all tests, and the recorded conversations with kube-apiserver. A PATTERN is a regular expression over
+paths of test files; with it, OPTIONs of Jest can follow, such as -t NAME, -u or --seed=NUMBER.`;
+
+await main(async (args) => {
+  if (args.includes('--help')) console.log(usage);
+  else return args.length > 0 ? runMatching(args) : runAll();
+  return 0;
+});
+
+async function runMatching(args) {
+  const { tools } = await provisionTestTools(args);
+  const tests = await runJest(tools, args);
+  // Jest reports tests that a pattern of names leaves out as skipped.
+  const isByName = args.some((arg) => /^(-t|--testNamePattern)\b/.test(arg));
+  return report(isByName ? { ...tests, skipped: [] } : tests);
 }
 
 /**
@@ -32,7 +44,7 @@ async function runMatching(patterns) {
 async function runAll() {
   const { tools, etcd, missing } = await provisionTestTools();
   const others = [...measuringTests, ...fuzzers];
-  console.log(`The tests of each file run in the order of the seed ${seed}.`);
+  console.log(`The tests run on ${describeEtcd(etcd)}, those of each file in the order of the seed ${seed}.`);
   let older;
   const runs = await phase(`parallel tests, and tests on etcd ${olderSeries}`, () => {
     const parallel = runGroup(tools, [], [`--maxWorkers=${workers}`, ...excludeFiles(others)]);
