@@ -34,7 +34,8 @@ interface Owner {
 }
 
 const etcdMembers = ['etcd-1', 'etcd-2', 'etcd-3'];
-const replicas = ['apiserver-1', 'apiserver-2', 'apiserver-3'];
+/** More than docker-compose.yml starts, so that one can be added without new certificates. */
+const replicas = Array.from({ length: 9 }, (_, at) => `apiserver-${at + 1}`);
 /** The load balancer passes TLS through, so the certificates of the replicas also contain its names. */
 const loadBalancer = ['load-balancer', 'localhost', '127.0.0.1', '::1'];
 /** Volumes that services write to; new ones belong to root. */

@@ -24,6 +24,7 @@ export interface ComposeProcesses {
   readonly admin: Identity;
   readonly developer: Identity;
   readonly replicas: readonly Replica[];
+  signalEtcd(name: NodeJS.Signals): void;
   readonly loadBalancer: { readonly pid: number; readonly metricsUrl: string };
   stop(): Promise<void>;
 }
@@ -108,8 +109,8 @@ async function start(home: string, cleanup: CleanupStack): Promise<ComposeProces
     .replace('bind :8405', `bind 127.0.0.1:${metricsPort}`)
     // There is no engine DNS, and the addresses are not names.
     .replace(/resolvers docker\n( +.*\n)+/, '')
-    .replace('resolvers docker init-addr last,libc,none', '')
-    .replace('/etc/load-balancer/', `${home}/load-balancer/`);
+    .replaceAll('resolvers docker init-addr last,libc,none', '')
+    .replaceAll('/etc/load-balancer/', `${home}/load-balancer/`);
   const configFile = path.join(home, 'haproxy.cfg');
   fs.writeFileSync(configFile, config);
   const balancer = run(
@@ -136,6 +137,9 @@ async function start(home: string, cleanup: CleanupStack): Promise<ComposeProces
     admin: identity('admin'),
     developer: identity('developer'),
     replicas,
+    signalEtcd: (signal) => {
+      for (const child of etcd) child.kill(signal);
+    },
     loadBalancer: { pid: balancer.pid ?? 0, metricsUrl: `http://127.0.0.1:${metricsPort}/metrics` },
     stop: () => cleanup.close((what, error) => console.error(what, error)),
   };

@@ -148,6 +148,23 @@ describeIf(process.env.HAPROXY_BIN !== undefined, 'behind the load balancer', 't
   );
 
   test(
+    'without etcd, requests are answered with 503 instead of a closed connection',
+    async () => {
+      const answer = (): Promise<number | undefined> => send('GET', accounts).then(({ status }) => status);
+      cluster.signalEtcd('SIGSTOP');
+      try {
+        await until('no ready replica', async () => (await servers(cluster)) === 0 || undefined);
+        expect(await answer()).toBe(503);
+      } finally {
+        cluster.signalEtcd('SIGCONT');
+      }
+      await useAllReplicas(cluster);
+      expect(await answer()).toBe(200);
+    },
+    slowTestMs,
+  );
+
+  test(
     'a watch whose replica is killed continues at another one without missing events',
     async () => {
       const revision = (await send('GET', accounts)).body.metadata?.resourceVersion ?? '';
