@@ -91,9 +91,10 @@ async function listFromMemory(
 ): Promise<ObjectList> {
   const { collection, kind } = resource;
   const scope = scopeOf(kind, options);
+  const { viewEpoch } = collection;
   const { objects, more } = await selectInSlices(resource, view, options, after, limitOf(options));
   if (!more) return { items: objects, revision: view.revision };
-  collection.retainView(view);
+  collection.retainView(view, viewEpoch);
   return {
     items: objects,
     revision: view.revision,

@@ -53,6 +53,7 @@ export function watch(resource: Resource, options: WatchOptions, call: Call): Pr
       throwIfAborted(call);
       const view = collection.view();
       if (sendInitialEvents === false) return new Watcher(resource, channel(), view.revision);
+      // With bookmarks, kube-apiserver requests initial events by default, too.
       const endsWithBookmark = sendInitialEvents || allowWatchBookmarks;
       requireReadable(view, scopeOf(resource.kind, options));
       const subscribed = channel();

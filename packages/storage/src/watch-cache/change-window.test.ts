@@ -32,6 +32,16 @@ test('every past state in the window can be read, and found by its index terms',
   }
 });
 
+test('a past state that is read again is not made again', async () => {
+  const [a] = collectionsOf(cached.open());
+  const at = await cached.put('/r/a/1');
+  await cached.put('/r/a/1');
+  await a.waitUntilFresh(undefined, call);
+  const first = await a.viewAt(at);
+  expect(first?.revision).toBe(at);
+  expect(await a.viewAt(at)).toBe(first);
+});
+
 test('changes too old for the window are reported as missing', async () => {
   const [a] = collectionsOf(cached.open());
   await a.waitUntilFresh(undefined, call);
@@ -72,7 +82,7 @@ test('a retained view does not change', async () => {
   await cached.put('/r/a/1');
   await a.waitUntilFresh(undefined, call);
   const view = a.view();
-  a.retainView(view);
+  a.retainView(view, a.viewEpoch);
   await cached.put('/r/a/2');
   await a.waitUntilFresh(undefined, call);
   expect(await a.viewAt(view.revision)).toBe(view);

@@ -203,12 +203,22 @@ export class Collection<Item extends CacheItem> {
     if (retained) return retained;
     const changes = this.#window.after(revision, undoChangesMax + 1);
     if (!changes || changes.length > undoChangesMax) return undefined;
-    return runTask(this.#clock, undefined, withoutChanges(this.#view, changes, this.descriptor.termsOf, revision));
+    const undoing = withoutChanges(this.#view, changes, this.descriptor.termsOf, revision);
+    const { epoch } = this.#retainedViews;
+    const view = await runTask(this.#clock, undefined, undoing);
+    // A client that reads the same revision again does not cost this work each time.
+    this.retainView(view, epoch);
+    return view;
   }
 
-  /** Keeps a view in memory, because a client will continue its list. */
-  retainView(view: View<Item>): void {
-    this.#retainedViews.add(view);
+  /** The epoch of the views that are made now: they are invalid in the next one. */
+  get viewEpoch(): number {
+    return this.#retainedViews.epoch;
+  }
+
+  /** Keeps a view of an epoch in memory, because a client will continue its list. */
+  retainView(view: View<Item>, epoch: number): void {
+    this.#retainedViews.add(view, epoch);
     this.#retainedViews.dropBefore(this.#window.since);
   }
 

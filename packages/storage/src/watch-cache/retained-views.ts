@@ -8,12 +8,20 @@ const retainedViewsMax = 64;
 /** Past views that clients will continue to list, in the order in which they were added. */
 export class RetainedViews<Item extends Keyed> {
   readonly #views = new Map<Revision, View<Item>>();
+  #epoch = 0;
+
+  /** Changes when all views become invalid, such as with another history. */
+  get epoch(): number {
+    return this.#epoch;
+  }
 
   get(revision: Revision): View<Item> | undefined {
     return this.#views.get(revision);
   }
 
-  add(view: View<Item>): void {
+  /** Adds a view that was made in an epoch, unless that is over. */
+  add(view: View<Item>, epoch: number): void {
+    if (epoch !== this.#epoch) return;
     this.#views.set(view.revision, view);
     if (this.#views.size <= retainedViewsMax) return;
     for (const oldest of this.#views.keys()) {
@@ -29,6 +37,7 @@ export class RetainedViews<Item extends Keyed> {
   }
 
   clear(): void {
+    this.#epoch++;
     this.#views.clear();
   }
 }
