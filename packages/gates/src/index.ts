@@ -13,6 +13,7 @@ export {
   chooseAdmissionPlugins,
   deprecatedAdmissionPlugins,
   describeUnknownPlugin,
+  describeAdmissionPlugins,
 } from './admission/choose-plugins.ts';
 export { createEventRateLimit } from './admission/event-rate-limit.ts';
 export {

@@ -25,7 +25,8 @@ export interface Metrics {
   /** Calls `read` at each scrape: for values that are counted elsewhere, or change with time. */
   readAtScrape<Label extends string = never>(
     type: 'counter' | 'gauge',
-    declaration: Omit<Declaration<Label>, 'labels'> & { readonly labels?: readonly Label[] },
+    declaration: Omit<Declaration<Label>, 'labels'> &
+      ([Label] extends [never] ? { readonly labels?: readonly [] } : { readonly labels: readonly Label[] }),
     read: () => readonly { readonly labels: LabelValues<Label>; readonly value: number }[],
   ): void;
   /** All declared metrics, sorted by name. */
@@ -124,7 +125,11 @@ class Registry implements Metrics {
     return createHistogram(series);
   }
 
-  readAtScrape(...[type, { labels = [], ...declaration }, read]: Parameters<Metrics['readAtScrape']>): void {
+  readAtScrape(
+    type: 'counter' | 'gauge',
+    { labels = [], ...declaration }: Omit<Declaration<string>, 'labels'> & { readonly labels?: readonly string[] },
+    read: () => readonly { readonly labels: LabelValues<string>; readonly value: number }[],
+  ): void {
     this.#publish({ ...declare(type, declaration), labels }, () =>
       read().map((sample) => ({ labels: formatLabels(sample.labels), value: sample.value })),
     );

@@ -8,8 +8,15 @@ import { type ApiResponse, discoveryRoutes, openApiRoutes, type VersionInfo } fr
 import { services } from '../../kinds/test/services.ts';
 import { askDocuments } from '../../pipeline/test/ask-documents.ts';
 import { type OpenPipeline, openPipeline } from '../../pipeline/test/open-pipeline.ts';
-import { type ConfigMap, configMap } from './declared-kinds/config-map.ts';
-import { type Role, role } from './declared-kinds/role.ts';
+import { configMap } from './declared-kinds/config-map.ts';
+import { role } from './declared-kinds/role.ts';
+
+interface ConfigMap extends KubeObject {
+  readonly data?: Readonly<Record<string, string>>;
+}
+interface Role extends KubeObject {
+  readonly rules: readonly object[] | null;
+}
 
 const served = [...kinds(services), configMap, role];
 const protobuf = 'application/vnd.kubernetes.protobuf';
@@ -66,6 +73,14 @@ const cases: readonly (readonly [string, Kind, string, object])[] = [
     { rules: [{ verbs: ['get', 'list'], resources: ['lamps'] }, { verbs: ['*'] }] },
   ],
 ];
+
+test('the line of docs/adding-a-kind.md stands between lines of the real list', () => {
+  const guide = fs.readFileSync(new URL('../../../docs/adding-a-kind.md', import.meta.url), 'utf8');
+  const [, block = ''] = /in the list that `kinds\(\)`[^`]*`[^`]*`[^`]*```ts\n([^`]*)```/.exec(guide) ?? [];
+  const index = fs.readFileSync(new URL('../../kinds/src/index.ts', import.meta.url), 'utf8');
+  expect(block).toContain('    configMap,\n');
+  expect(index).toContain(block.replace('    configMap,\n', ''));
+});
 
 describe.each(cases)('%s', (name, kind, path, content) => {
   const { apiVersion } = kind;

@@ -78,6 +78,16 @@ const removed: ReadonlySet<string> = new Set([
   'SecurityContextDeny',
 ]);
 
+/** For the help of the flags: the plugins that are on by default, and the others. */
+export function describeAdmissionPlugins(): string {
+  const { plugins: byDefault } = chooseAdmissionPlugins([], []);
+  const [, alsoReplacedFor] = namespaces.replacedFor;
+  const replaced = ` (replaced by ${namespaces.replacement} if that or ${alsoReplacedFor} is enabled)`;
+  const named = byDefault.map((name) => `${name}${name === namespaces.default ? replaced : ''}`);
+  const others = admissionPlugins.filter((name) => !byDefault.includes(name));
+  return `${named.join(', ')}. There are also ${others.join(', ')}`;
+}
+
 /** Why there is no plugin of that name; undefined if there is one. */
 export function describeUnknownPlugin(name: string): string | undefined {
   if (admissionPlugins.some((plugin) => plugin === name)) return undefined;

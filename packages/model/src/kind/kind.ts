@@ -134,7 +134,7 @@ export interface Kind extends ServedKind, KindOptions<KubeObject>, KindHooks<Kub
   readonly fieldsOf: ((object: KubeObject) => Readonly<Record<string, string>>) | undefined;
 }
 
-const defaultOptions: KindOptions<KubeObject> = {
+const defaultOptions: Omit<KindOptions<KubeObject>, 'unknownSelectorField'> = {
   shortNames: [],
   namespaced: true,
   verbs,
@@ -150,8 +150,13 @@ const defaultOptions: KindOptions<KubeObject> = {
   columns: plainColumns,
   selectableFields: {},
   indexedFields: [],
-  unknownSelectorField: (name) => `"${name}" is not a known field selector: only "metadata.name", "metadata.namespace"`,
 };
+
+/** In the words of kube-apiserver, with the fields of the kind. */
+function describeUnknownField(selectable: readonly string[]): (name: string) => string {
+  const known = ['metadata.name', 'metadata.namespace', ...selectable].map((name) => `"${name}"`).join(', ');
+  return (name) => `"${name}" is not a known field selector: only ${known}`;
+}
 
 export function defineKind<F extends FieldDeclarations>(declaration: KindDeclaration<F>): Kind {
   const { fields, requiredFields, otherVersions, ...rest } = declaration;
@@ -169,7 +174,11 @@ export function defineKind<F extends FieldDeclarations>(declaration: KindDeclara
       versions: new Map(Object.entries(names).map(([served, renamed]) => [served, fieldNames(renamed)])),
     },
   );
-  const options: KindOptions<KubeObject> & KindHooks<KubeObject> = { ...defaultOptions, ...given };
+  const options: KindOptions<KubeObject> & KindHooks<KubeObject> = {
+    ...defaultOptions,
+    unknownSelectorField: describeUnknownField(Object.keys(given.selectableFields ?? {})),
+    ...given,
+  };
   const { parts, subresources, timeToLiveSeconds } = options;
   invariant(timeToLiveSeconds === undefined || timeToLiveSeconds > 0, 'etcd rejects leases without a duration');
   const selectable = Object.entries(options.selectableFields);

@@ -1,3 +1,4 @@
+import { describeAdmissionPlugins } from '@cluster-apiserver/gates';
 import { list, pairs, path } from '../flag.ts';
 
 /** Flags of admission. */
@@ -8,7 +9,7 @@ export const admissionFlags = {
   }),
   'enable-admission-plugins': list({
     default: '',
-    help: 'Admission plugins to enable in addition to the default ones: NamespaceAutoProvision (replaced by NamespaceLifecycle if that or NamespaceExists is enabled), MutatingAdmissionPolicy, ValidatingAdmissionPolicy. There are also EventRateLimit, OwnerReferencesPermissionEnforcement, AlwaysAdmit and AlwaysDeny. The order does not matter.',
+    help: `Admission plugins to enable in addition to the default ones: ${describeAdmissionPlugins()}. The order does not matter.`,
   }),
   'disable-admission-plugins': list({
     default: '',

@@ -49,7 +49,11 @@ export function createBackendMeasures(
   });
   metrics.readAtScrape<'plugin'>(
     'gauge',
-    { name: 'apiserver_audit_queued_events', help: 'Audit events that wait for an audit backend or are being sent.' },
+    {
+      name: 'apiserver_audit_queued_events',
+      help: 'Audit events that wait for an audit backend or are being sent.',
+      labels: ['plugin'],
+    },
     () => Array.from(opened, ([plugin, { queuedEvents }]) => ({ labels: { plugin }, value: queuedEvents })),
   );
   return (plugin) => {

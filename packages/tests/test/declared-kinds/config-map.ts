@@ -7,7 +7,6 @@ import {
   forbidden,
   map,
   nameColumn,
-  type ObjectOf,
   sameJson,
   stringMap,
 } from '@cluster-apiserver/model';
@@ -17,8 +16,6 @@ const fields = {
   data: field(2, stringMap, 'Texts by key.'),
   binaryData: field(3, map(bytes), 'Bytes by key, as base64 in JSON and YAML.'),
 };
-
-export type ConfigMap = ObjectOf<typeof fields>;
 
 export const configMap = defineKind({
   group: '',

@@ -1,14 +1,4 @@
-import {
-  defineKind,
-  field,
-  list,
-  object,
-  type ObjectOf,
-  publicationOf,
-  required,
-  string,
-  tooLong,
-} from '@cluster-apiserver/model';
+import { defineKind, field, list, object, publicationOf, required, string, tooLong } from '@cluster-apiserver/model';
 
 const group = { group: 'permissions.example.com', version: 'v1' };
 
@@ -26,8 +16,6 @@ const fields = {
 };
 
 const titleBytesMax = 100;
-
-export type Role = ObjectOf<typeof fields>;
 
 export const role = defineKind({
   ...group,

@@ -47,12 +47,15 @@ export async function serveConfigured(): Promise<ConfiguredServer> {
       '--authorization-policy-file=policies.jsonl',
       '--client-ca-file=clients.crt',
       '--tracing-config-file=tracing.json',
+      '--audit-policy-file=audit.json',
+      `--audit-log-path=${join(folder, 'audit.log')}`,
     ],
     files: {
       'encryption.yaml': encryption(...kmsProviders('v2', socket, 'vault'), provider('aesgcm', 'one')),
       'authentication.yaml': authentication({ anonymous: { enabled: true, conditions: [{ path: '/livez' }] } }),
       'authorization.yaml': authorization({ type: 'RBAC', name: 'rbac' }, { type: 'ABAC', name: 'abac' }),
       'policies.jsonl': JSON.stringify({ ...policy, spec: { user: 'robot', namespace: 'team', resource: '*' } }),
+      'audit.json': JSON.stringify({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level: 'Metadata' }] }),
       'clients.crt': authority.certificate,
       'tracing.json': JSON.stringify({
         apiVersion: 'apiserver.config.platform.io/v1',

@@ -1,4 +1,6 @@
 /** Metrics of a server with everything configured. */
+import fs from 'node:fs';
+import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type ConfiguredServer, serveConfigured } from './configured-server.ts';
@@ -18,6 +20,19 @@ afterAll(() => server.close());
 
 test('docs/metrics.md is up to date; its head names the command that regenerates it', () => {
   expect(writtenPage()).toBe(pageOf(server.metrics));
+});
+
+test('docs/metrics.md has every metric that the source declares, so the server of this test enables all features', () => {
+  const folder = path.resolve(import.meta.dirname, '..', '..', '..', 'server', 'src', 'wiring');
+  const sources = fs
+    .readdirSync(folder)
+    .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+    .map((file) => fs.readFileSync(path.join(folder, file), 'utf8'));
+  const declarations = /\b(?:counter|gauge|histogram|readAtScrape)(?:<[^(]*>)?\(\s*(?:'\w+',\s*)?\{\s*name: '(\w+)'/g;
+  const names = sources.flatMap((source) => Array.from(source.matchAll(declarations), ([, name = '']) => name));
+  expect(names.length).toBeGreaterThan(60);
+  const page = writtenPage();
+  expect(names.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
 });
 
 test.each(['/metrics', '/metrics/slis'] as const)('%s has exactly the declared metrics', async (path) => {
