@@ -25,7 +25,8 @@ test('each decision has its number and title in the index', () => {
 });
 
 const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md']
-  .concat(['deploy/monitoring/README.md', 'helm/README.md', 'helm/cluster-apiserver/README.md'])
+  .concat(['deploy/README.md', 'deploy/monitoring/README.md', 'helm/README.md', 'helm/cluster-apiserver/README.md'])
+  .concat(fs.globSync('packages/tests/data/*/README.md', { cwd: root }))
   .concat(
     pagesIn(docs).map((name) => `docs/${name}`),
     'docs/README.md',

@@ -9,11 +9,11 @@ const layers = [
   ['telemetry', 'model', 'certificates'],
   ['expressions', 'testkit'],
   ['config'],
-  ['storage', 'gates', 'kinds', 'client'],
+  ['storage', 'gates', 'kinds'],
   ['registry', 'audit'],
   ['pipeline', 'controllers', 'policies'],
   ['server'],
-  ['devcluster', 'tools'],
+  ['devcluster'],
   ['tests'],
 ];
 const layerOf = (packageName: string): number => layers.findIndex((line) => line.includes(packageName));
@@ -31,6 +31,10 @@ test('all sources and their imports are found', () => {
 
 test.each(packageNames)('%s is in a layer', (packageName) => {
   expect(layerOf(packageName)).toBeGreaterThanOrEqual(0);
+});
+
+test('the layers name only packages that exist', () => {
+  expect(layers.flat().toSorted()).toEqual(packageNames.toSorted());
 });
 
 describe.each(packageNames)('%s', (packageName) => {
