@@ -10,6 +10,7 @@ import { roleBinding } from './rbac/role-binding.ts';
 import { serviceAccount } from './service-account/service-account.ts';
 import type { KindServices } from './services.ts';
 
+export { admissionRegistration } from './admission-registration/admission-registration.ts';
 export type { BindingSpec } from './admission-registration/binding.ts';
 export type { WebhookClientConfig } from './admission-registration/client-config.ts';
 export type { MatchCondition } from './admission-registration/match-conditions.ts';

@@ -10,7 +10,7 @@ export { list, type ListOptions, type ObjectList } from './verbs/list.ts';
 export type { Outcome } from './outcome.ts';
 export { patch, type PatchOptions } from './verbs/patch.ts';
 export { update } from './verbs/update.ts';
-export { getCached, openRegistry, type Registry, type Resource, type ResourceKind } from './resource.ts';
+export { findResource, getCached, openRegistry, type Registry, type Resource, type ResourceKind } from './resource.ts';
 export { createReview } from './verbs/create-review.ts';
 export type { Selection } from './read/selection.ts';
 export { type CachedObject, collectionFormOf, type StoredObject, unreadableTerm } from './stored-object.ts';

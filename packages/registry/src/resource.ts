@@ -58,6 +58,10 @@ export interface Registry {
   readonly retryUnreadable: () => void;
 }
 
+/** The resource of a kind; undefined if it is not served. Kinds of different groups may have the same name. */
+export const findResource = (resources: readonly Resource[], group: string, name: string): Resource | undefined =>
+  resources.find(({ kind }) => kind.group === group && kind.kind === name);
+
 /** Opens the resources of all kinds and begins to follow them in memory. */
 export function openRegistry(options: RegistryOptions): Registry {
   const { kinds, keyPrefix, shardedReads = false, readMeasures, ...environment } = options;

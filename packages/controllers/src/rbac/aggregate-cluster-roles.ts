@@ -7,7 +7,7 @@
  */
 import type { AggregationRule } from '@cluster-apiserver/kinds';
 import { matcherOfField, type PolicyRule, rbacGroup, sameJson } from '@cluster-apiserver/model';
-import type { CachedObject, Resource, StoredObject } from '@cluster-apiserver/registry';
+import { type CachedObject, findResource, type Resource, type StoredObject } from '@cluster-apiserver/registry';
 import { itemsWithin, readable, readBarrier, unreadableCount } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
 import { type ControllerContext, type ControllerOptions, type Reconciler, runController } from '../run-controller.ts';
@@ -25,7 +25,7 @@ const workers = 1;
 /** Aggregates until the signal aborts, and resolves when no work is running any more. */
 export async function aggregateClusterRoles(options: ClusterRoleAggregationOptions): Promise<void> {
   const { resources, signal, report } = options;
-  const clusterRoles = resources.find(({ kind }) => kind.group === rbacGroup && kind.kind === 'ClusterRole');
+  const clusterRoles = findResource(resources, rbacGroup, 'ClusterRole');
   if (!clusterRoles || signal.aborted) return;
   await runController(options, {
     workers,

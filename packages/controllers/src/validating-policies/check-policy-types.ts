@@ -3,7 +3,9 @@
  * the warnings into its status, once for each generation. The status does not influence enforcement.
  */
 import { runTask } from '@cluster-apiserver/base';
+import { admissionRegistration } from '@cluster-apiserver/kinds';
 import { numberOf, type ServedKind } from '@cluster-apiserver/model';
+import { findResource } from '@cluster-apiserver/registry';
 import { readable, readBarrier } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
 import { type ControllerOptions, runController } from '../run-controller.ts';
@@ -25,7 +27,7 @@ const workers = 1;
 /** Checks policies until the signal aborts, and resolves when no work is running any more. */
 export async function checkPolicyTypes(options: PolicyTypeCheckOptions): Promise<void> {
   const { resources, served, clock, signal, report } = options;
-  const policies = resources.find(({ kind }) => kind.kind === 'ValidatingAdmissionPolicy');
+  const policies = findResource(resources, admissionRegistration.group, 'ValidatingAdmissionPolicy');
   if (!policies || signal.aborted) return;
   await runController(options, {
     workers,

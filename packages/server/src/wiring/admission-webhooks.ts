@@ -1,3 +1,5 @@
+import { admissionRegistration } from '@cluster-apiserver/kinds';
+import { findResource } from '@cluster-apiserver/registry';
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
 import { createHttpsClient, makeRetirable } from '@cluster-apiserver/gates';
 import {
@@ -64,7 +66,7 @@ export async function openAdmissionWebhook(
 ): Promise<AdmissionPlugin | undefined> {
   const { resources, environment, webhookCalls, clock, random, log, cleanup } = dependencies;
   const { kindName, type, openPlugin } = plugins[name];
-  const configurations = resources.find(({ kind }) => kind.kind === kindName);
+  const configurations = findResource(resources, admissionRegistration.group, kindName);
   if (!configurations) return undefined;
   const { clients, failed, measures } = webhookCalls;
   const plugin = openPlugin({

@@ -1,10 +1,10 @@
 import type { FindAccount, FoundAccount } from '@cluster-apiserver/gates';
 import { StatusError, uidOf } from '@cluster-apiserver/model';
-import { get, getAnyVersion, type Resource } from '@cluster-apiserver/registry';
+import { findResource, get, getAnyVersion, type Resource } from '@cluster-apiserver/registry';
 
 /** Looks up service accounts in the watch cache, or in etcd if asked for a fresh read. */
 export function createFindAccount(resources: readonly Resource[]): FindAccount {
-  const accounts = resources.find(({ kind }) => kind.group === '' && kind.kind === 'ServiceAccount');
+  const accounts = findResource(resources, '', 'ServiceAccount');
   return (place, freshly, call) => {
     if (!accounts) return undefined;
     try {

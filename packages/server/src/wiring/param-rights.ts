@@ -1,5 +1,6 @@
+import { admissionRegistration } from '@cluster-apiserver/kinds';
 import { type AdmissionPlugin, type Authorizer, createParamRights } from '@cluster-apiserver/gates';
-import { getCached, type Resource } from '@cluster-apiserver/registry';
+import { findResource, getCached, type Resource } from '@cluster-apiserver/registry';
 
 /** The plugin for policies with parameters; none if policies are not served. */
 export function openParamRights(
@@ -7,8 +8,8 @@ export function openParamRights(
   views: readonly Resource[],
   authorizer: Authorizer,
 ): readonly AdmissionPlugin[] {
-  const resourceNamed = (name: string): Resource | undefined => resources.find(({ kind }) => kind.kind === name);
-  const policies = resourceNamed('ValidatingAdmissionPolicy');
+  const find = (name: string): Resource | undefined => findResource(resources, admissionRegistration.group, name);
+  const policies = find('ValidatingAdmissionPolicy');
   if (!policies) return [];
   return [
     createParamRights({
@@ -17,7 +18,7 @@ export function openParamRights(
         [...resources, ...views].find(({ served }) => served.apiVersion === apiVersion && served.kind === kind)?.served
           .plural,
       findPolicy: (kind, name) => {
-        const found = resourceNamed(kind);
+        const found = find(kind);
         return found && getCached(found, undefined, name)?.object;
       },
       // All kinds share one watch cache.

@@ -1,3 +1,5 @@
+import { admissionRegistration } from '@cluster-apiserver/kinds';
+import { findResource } from '@cluster-apiserver/registry';
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
 import { createMutatingAdmissionPolicy, createValidatingAdmissionPolicy } from '@cluster-apiserver/policies';
 import { asError } from '../as-error.ts';
@@ -22,7 +24,7 @@ export async function openPolicies(
   const { resources, environment, metrics, conditionMeasures, clock, log, cleanup } = dependencies;
   const { openPlugin, openMeasures } = plugins[policyKind];
   const [policies, bindings] = [policyKind, `${policyKind}Binding`].map((name) =>
-    resources.find(({ kind }) => kind.kind === name),
+    findResource(resources, admissionRegistration.group, name),
   );
   if (!policies || !bindings) return undefined;
   const plugin = openPlugin({

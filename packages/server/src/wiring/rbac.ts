@@ -19,7 +19,8 @@ import {
   createRbacAuthorizer,
   createRbacEscalation,
 } from '@cluster-apiserver/gates';
-import type { Resource } from '@cluster-apiserver/registry';
+import { rbacGroup } from '@cluster-apiserver/model';
+import { findResource, type Resource } from '@cluster-apiserver/registry';
 import type { Health, Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 
@@ -48,7 +49,7 @@ export function openRbac(
   cleanup: CleanupStack,
 ): Rbac | undefined {
   const [clusterRoles, clusterRoleBindings] = ['ClusterRole', 'ClusterRoleBinding'].map((name) =>
-    policyResources(resources).find(({ kind }) => kind.kind === name),
+    findResource(policyResources(resources), rbacGroup, name),
   );
   if (!clusterRoles || !clusterRoleBindings) return undefined;
   const failed = (error: unknown): void =>
