@@ -1,7 +1,13 @@
-/** The only file that uses the OpenTelemetry SDK. Its globals are not used: spans are passed as arguments. */
+/**
+ * The only file that uses the OpenTelemetry SDK. It registers itself for the process, which has one tracer at a time; spans are
+ * passed as arguments nevertheless.
+ */
 import {
+  context as contexts,
   createTraceState,
+  type ContextManager,
   type HrTime,
+  logs,
   ROOT_CONTEXT,
   type Span as SdkSpan,
   type SpanContext,
@@ -12,7 +18,8 @@ import {
 } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-grpc';
 import { resourceFromAttributes } from '@opentelemetry/resources';
-import { AlwaysOnSampler, TracerProvider } from '@opentelemetry/sdk-trace';
+import { NodeSDK } from '@opentelemetry/sdk-node';
+import { AlwaysOnSampler } from '@opentelemetry/sdk-trace';
 import { credentials } from '@grpc/grpc-js';
 import {
   type Clock,
@@ -56,20 +63,30 @@ export function openTelemetryTracer(options: TracerOptions): OpenTracer {
       timeoutMillis: exportTimeoutMs,
     });
   const exporter = createReconnectingExporter(openExporter);
-  const provider = new TracerProvider({
+  const sdk = new NodeSDK({
     resource: resourceFromAttributes(resource),
+    // The resource is complete, and nothing is detected of the machine.
+    autoDetectResources: false,
     // Only sampled requests create spans.
     sampler: new AlwaysOnSampler(),
     idGenerator: createIdGenerator(random),
     spanProcessors: [createBoundedProcessor(exporter, measures, exported)],
+    // Trace contexts are read and written by the pipeline, and passed on in calls.
+    contextManager: noContexts,
+    textMapPropagator: null,
+    // Metrics and logs have their own ways out of the process.
+    metricReaders: [],
+    logRecordProcessors: [],
+    instrumentations: [],
   });
-  const tracer = provider.getTracer('cluster-apiserver');
+  sdk.start();
+  const tracer = trace.getTracer('cluster-apiserver');
   return {
     samples: () => samplingRatePerMillion > 0 && random.below(million) < samplingRatePerMillion,
     begin: (request) => beginRequest(tracer, clock, request),
     close: async () => {
       // Spans that cannot be sent are counted as dropped.
-      const flushed = provider.shutdown().catch(() => {});
+      const flushed = sdk.shutdown().catch(() => {});
       let cancel = (): void => {};
       await Promise.race([
         flushed,
@@ -78,9 +95,23 @@ export function openTelemetryTracer(options: TracerOptions): OpenTracer {
         }),
       ]);
       cancel();
+      // The next tracer of the process can register.
+      trace.disable();
+      contexts.disable();
+      logs.disable();
     },
   };
 }
+
+/** Instead of the SDK's, which follows each asynchronous step of the process by an AsyncLocalStorage. */
+const noContexts: ContextManager = {
+  active: () => ROOT_CONTEXT,
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the interface leaves it out only if the work needs none
+  with: (_, work, receiver, ...args) => work.call(receiver as ThisParameterType<typeof work>, ...args),
+  bind: (_, target) => target,
+  enable: () => noContexts,
+  disable: () => noContexts,
+};
 
 const traceIdBytes = 16;
 const spanIdBytes = 8;

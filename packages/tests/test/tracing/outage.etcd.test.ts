@@ -47,7 +47,7 @@ test('an invalid configuration prevents the server from starting, with all error
   const fields = { endpoint: 'https://collector', samplingRatePerMillion: -1 };
   await expect(serveTraced(fields, { etcd })).rejects.toThrow(
     [
-      '--tracing-config-file: endpoint: unsupported scheme "https": expected none, dns, unix or unix-abstract; there is no TLS',
+      '--tracing-config-file: endpoint: unsupported scheme "https": expected none, dns, ipv4, ipv6, unix or unix-abstract; there is no TLS',
       '--tracing-config-file: samplingRatePerMillion: Invalid value: -1: expected a number from 0 to 1000000',
     ].join('\n'),
   );
