@@ -17,6 +17,8 @@ export interface RealPlugin {
   healthz: string;
   /** Whether it refuses to decrypt, without a reason. */
   refusing: boolean;
+  /** Whether it decrypts to other bytes than it encrypted. */
+  lying: boolean;
   /** Responses wait for this. */
   ready: Promise<void>;
   /** How often each method was called. */
@@ -70,13 +72,15 @@ export async function startPlugin(socket: string): Promise<RealPlugin> {
     Decrypt: ({ 1: cipher = empty, 3: keyId = empty, 4: noted = empty }) => {
       if (plugin.refusing) throw new Error('no');
       if (!noted.equals(annotation)) throw new Error('where is my annotation?');
-      return encodeMessage((to) => writeBytes(to, 1, unseal(keyId.toString(), cipher)));
+      const plain = unseal(keyId.toString(), cipher);
+      return encodeMessage((to) => writeBytes(to, 1, plugin.lying ? randomBytes(plain.length) : plain));
     },
   });
   service('v1beta1', {
     Version: () => encodeMessage((to) => writeBytes(to, 1, 'v1beta1')),
     Encrypt: ({ 2: plain = empty }) => encodeMessage((to) => writeBytes(to, 1, seal('v1', plain))),
-    Decrypt: ({ 2: cipher = empty }) => encodeMessage((to) => writeBytes(to, 1, unseal('v1', cipher))),
+    Decrypt: ({ 2: cipher = empty }) =>
+      encodeMessage((to) => writeBytes(to, 1, plugin.lying ? randomBytes(32) : unseal('v1', cipher))),
   });
   if (!socket.startsWith('@')) rmSync(socket, { force: true });
   await new Promise<void>((resolve, reject) =>
@@ -89,6 +93,7 @@ export async function startPlugin(socket: string): Promise<RealPlugin> {
     keyId: 'key-1',
     healthz: 'ok',
     refusing: false,
+    lying: false,
     ready: Promise.resolve(),
     calls,
     traceparents,

@@ -6,7 +6,10 @@ import type { KmsMeasures } from './plugin-monitor.ts';
 /** A page may need thousands of keys. With all calls at once, the last ones would time out. */
 const concurrentLoadsMax = 100;
 
-/** A cache of decrypted keys. Concurrent requests for one key share a call, and a cached key is returned synchronously. */
+/**
+ * A cache of decrypted keys. Concurrent requests for one key share a call, and a cached key is returned synchronously. A
+ * loaded key is cached only when it has opened a value: otherwise one wrong answer of a plugin would last.
+ */
 export class KeyCache<Value extends object> {
   readonly #cached: BoundedCache<Value>;
   readonly #loading = new Map<string, Promise<Value>>();
@@ -28,6 +31,11 @@ export class KeyCache<Value extends object> {
     return this.#loading.get(name) ?? this.#load(name, load);
   }
 
+  /** Caches a key that has opened a value. */
+  confirm(name: string, value: Value): void {
+    if (this.#cached.get(name) !== value) this.set(name, value);
+  }
+
   set(name: string, value: Value): void {
     this.#cached.set(name, value);
     this.#measures.cacheSized(this.#cached.size);
@@ -37,10 +45,6 @@ export class KeyCache<Value extends object> {
     this.#measures.cacheMissed();
     const loading = this.#acquireSlot()
       .then(load)
-      .then((value) => {
-        this.set(name, value);
-        return value;
-      })
       .finally(() => {
         this.#loading.delete(name);
         this.#releaseSlot();

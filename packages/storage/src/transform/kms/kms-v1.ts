@@ -46,8 +46,17 @@ export function kmsV1(
         const encrypted = value.subarray(lengthBytes, end);
         const ask = async (): Promise<SyncTransformer> =>
           transformerOf(await monitor.track(service.decrypt(encrypted, trace)));
-        const transformer = await keys.get(cacheKeyOf(encrypted), usableKeys, ask);
-        return transformer.fromStorage(value.subarray(end), etcdKey);
+        const name = cacheKeyOf(encrypted);
+        const found = keys.get(name, usableKeys, ask);
+        const transformer = await found;
+        try {
+          const read = transformer.fromStorage(value.subarray(end), etcdKey);
+          keys.confirm(name, transformer);
+          return read;
+        } catch (error) {
+          if (found instanceof Promise) monitor.noteFailure();
+          throw error;
+        }
       },
     },
     check: () => monitor.check(),

@@ -1,4 +1,4 @@
-import { createHash, createSecretKey } from 'node:crypto';
+import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
 import { schedulerOf, type Span } from '@cluster-apiserver/base';
 import { KeyUnavailableError } from '../../errors.ts';
 import type { Pieces } from '../../pieces.ts';
@@ -26,6 +26,7 @@ const seedsMax = 1_000;
 /** The key that encrypts values, and until when. */
 interface WriteKey {
   readonly encrypted: EncryptedKey;
+  readonly seed: KeyObject;
   readonly inEnvelope: (data: Pieces) => Pieces;
   readonly transformer: SyncTransformer;
   readonly untilMs: number;
@@ -47,6 +48,8 @@ class KmsV2 implements KmsPlugin {
   readonly #keys: KeyCache<SyncTransformer>;
   readonly #monitor: PluginMonitor;
   #writeKey: WriteKey | undefined;
+  /** A key of the plugin did not open its value: either the value is corrupt, or the plugin answers wrongly. */
+  #isSuspect = false;
 
   constructor(service: KmsV2Service, options: KmsPluginOptions) {
     this.#service = service;
@@ -86,17 +89,28 @@ class KmsV2 implements KmsPlugin {
   ): Transformed | Promise<Transformed> {
     const object = decodeEncryptedObject(value);
     const { keyId } = object.key;
+    const name = cacheKeyOf(object.key, object.keyType);
     const read = (transformer: SyncTransformer): Transformed => {
       const { value: plain } = transformer.fromStorage(object.data, etcdKey);
+      this.#keys.confirm(name, transformer);
       this.#options.measures.keyUsed('from_storage', keyId);
       return { value: plain, stale: object.keyType !== 'seed' || keyId !== this.#writeKey?.encrypted.keyId };
     };
-    const transformer = this.#keyOf(object, trace, usableKeys);
+    const transformer = this.#keyOf(name, object, trace, usableKeys);
     if (!(transformer instanceof Promise)) return read(transformer);
     // Thousands of values may have waited for one key, and both a value and an error take time.
     const turns = schedulerOf(this.#options.clock);
     return transformer.then(
-      (loaded) => turns.runOrSchedule(() => read(loaded)),
+      (loaded) =>
+        turns.runOrSchedule(() => {
+          try {
+            return read(loaded);
+          } catch (error) {
+            this.#isSuspect = true;
+            this.#monitor.noteFailure();
+            throw error;
+          }
+        }),
       (error: unknown) =>
         turns.runOrSchedule(() => {
           throw error;
@@ -105,16 +119,17 @@ class KmsV2 implements KmsPlugin {
   }
 
   #keyOf(
+    name: string,
     { key, keyType }: EncryptedObject,
     trace: Span | undefined,
     usableKeys: UsableKeys | undefined,
   ): SyncTransformer | Promise<SyncTransformer> {
     const { random } = this.#options;
-    return this.#keys.get(cacheKeyOf(key, keyType), usableKeys, async () => {
-      const decrypting = this.#service.decrypt(key, random.uuid(), trace);
-      const plain = createSecretKey(await this.#monitor.track(decrypting));
+    const load = async (): Promise<SyncTransformer> => {
+      const plain = createSecretKey(await this.#service.decrypt(key, random.uuid(), trace));
       return keyType === 'seed' ? derivedKeyGcm(plain, random) : aesGcm({ key: plain, random, onNonce: () => {} });
-    });
+    };
+    return this.#keys.get(name, usableKeys, () => this.#monitor.track(load()));
   }
 
   async #checkStatus(): Promise<void> {
@@ -128,6 +143,10 @@ class KmsV2 implements KmsPlugin {
     if (problem) measures.keyIdInvalid(problem);
     validateKeyId(keyId);
     measures.keyIdReported(keyId);
+    if (this.#isSuspect && this.#writeKey) {
+      await this.#requireDecryption(this.#writeKey.encrypted, this.#writeKey.seed);
+      this.#isSuspect = false;
+    }
     if (this.#writeKey?.encrypted.keyId === keyId) this.#writeKey = { ...this.#writeKey, untilMs };
     else {
       const next = await this.#newWriteKey(untilMs);
@@ -139,12 +158,22 @@ class KmsV2 implements KmsPlugin {
 
   async #newWriteKey(untilMs: number): Promise<WriteKey> {
     const { random } = this.#options;
-    const seed = random.bytes(seedBytes);
-    const encrypted = await this.#service.encrypt(seed, random.uuid());
+    const plain = random.bytes(seedBytes);
+    const encrypted = await this.#service.encrypt(plain, random.uuid());
     validateEncryptedKey(encrypted);
-    const transformer = derivedKeyGcm(createSecretKey(seed), random);
+    const seed = createSecretKey(plain);
+    // Values would be unreadable after the next start.
+    await this.#requireDecryption(encrypted, seed);
+    const transformer = derivedKeyGcm(seed, random);
     this.#keys.set(cacheKeyOf(encrypted, 'seed'), transformer);
-    return { encrypted, inEnvelope: createEnvelopeWriter({ key: encrypted, keyType: 'seed' }), transformer, untilMs };
+    const inEnvelope = createEnvelopeWriter({ key: encrypted, keyType: 'seed' });
+    return { encrypted, seed, inEnvelope, transformer, untilMs };
+  }
+
+  async #requireDecryption(encrypted: EncryptedKey, seed: KeyObject): Promise<void> {
+    const plain = await this.#service.decrypt(encrypted, this.#options.random.uuid());
+    if (plain.length !== seedBytes || !createSecretKey(plain).equals(seed))
+      throw new Error('the plugin does not decrypt what it encrypted');
   }
 }
 

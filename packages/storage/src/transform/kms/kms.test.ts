@@ -177,6 +177,9 @@ test('a key that is not cached is not loaded if only cached keys are usable', as
   const loading = keys.get('a', 'all', load);
   expect(() => keys.get('a', 'cached', load)).toThrow(KeyUnavailableError);
   const loaded = await loading;
+  // It has opened no value yet.
+  expect(() => keys.get('a', 'cached', load)).toThrow(KeyUnavailableError);
+  keys.confirm('a', loaded);
   expect(keys.get('a', 'cached', load)).toBe(loaded);
 });
 
@@ -241,7 +244,7 @@ describe('a plugin of version 2', () => {
     const values = await Promise.all(Array.from({ length: 50 }, () => write(kms)));
     for (const value of values)
       expect(await kms.transformer.fromStorage(value, key)).toEqual({ value: object, stale: false });
-    expect(Object.fromEntries(real.calls)).toEqual({ 'v2 Status': 1, 'v2 Encrypt': 1 });
+    expect(Object.fromEntries(real.calls)).toEqual({ 'v2 Status': 1, 'v2 Encrypt': 1, 'v2 Decrypt': 1 });
   });
 
   test('decrypts the seed of another server once, however many values use it', async () => {
@@ -251,9 +254,10 @@ describe('a plugin of version 2', () => {
     const values = await Promise.all(Array.from({ length: 100 }, () => write(writer)));
     const reader = openV2(real.socket);
     await reader.firstCheck;
+    const before = calls(real, 'v2 Decrypt');
     const read = await Promise.all(values.map(async (value) => reader.transformer.fromStorage(value, key)));
     expect(read).toEqual(values.map(() => ({ value: object, stale: false })));
-    expect(calls(real, 'v2 Decrypt')).toBe(1);
+    expect(calls(real, 'v2 Decrypt')).toBe(before + 1);
   });
 
   test('refuses a moved or changed value, and never reads another one', async () => {
@@ -413,6 +417,51 @@ describe('a plugin of version 2', () => {
     expect(Math.max(...waits)).toBeGreaterThan(16_000);
   });
 
+  test('answers with a wrong key: the replica is not ready until the plugin is right, and then reads the value', async () => {
+    const real = await plugin();
+    const writer = openV2(real.socket);
+    await writer.firstCheck;
+    const value = await write(writer);
+    const kms = openV2(real.socket, quickClock());
+    await kms.firstCheck;
+    real.lying = true;
+    const read = async (): Promise<unknown> => kms.transformer.fromStorage(value, key);
+    await expect(read()).rejects.toThrow();
+    await until('the failed check', () => kms.failures[0]);
+    expect(() => kms.check()).toThrow('the plugin does not decrypt what it encrypted');
+    expect(await kms.transformer.fromStorage(await write(kms), key)).toEqual({ value: object, stale: false });
+    real.lying = false;
+    await until('the recovery', () => kms.recoveries || undefined);
+    expect(() => kms.check()).not.toThrow();
+    expect(await read()).toEqual({ value: object, stale: false });
+  });
+
+  test('cannot open a corrupt value: it stays healthy, and the value is tried again with growing pauses', async () => {
+    const real = await plugin();
+    const writer = openV2(real.socket);
+    await writer.firstCheck;
+    const value = await write(writer);
+    const kms = openV2(real.socket, quickClock());
+    await kms.firstCheck;
+    await expect((async () => kms.transformer.fromStorage(value, `${key}s`))()).rejects.toThrow();
+    await until('the check', () => kms.recoveries || undefined);
+    expect(kms.failures).toEqual([]);
+    expect(() => kms.check()).not.toThrow();
+  });
+
+  test('encrypts to what it cannot decrypt: the seed is not used', async () => {
+    const real = await plugin();
+    const kms = openV2(real.socket, quickClock());
+    await kms.firstCheck;
+    real.lying = true;
+    real.keyId = 'key-2';
+    await until('the failed check', () => kms.failures[0]);
+    expect(String(kms.failures[0])).toContain('does not decrypt what it encrypted');
+    expect(decodeEncryptedObject(await write(kms)).key.keyId).toBe('key-1');
+    real.lying = false;
+    await until('the new key', async () => decodeEncryptedObject(await write(kms)).key.keyId === 'key-2' || undefined);
+  });
+
   test('reads values of older servers with a key instead of a seed, as stale', async () => {
     const real = await plugin();
     const kms = openV2(real.socket);
@@ -427,6 +476,20 @@ describe('a plugin of version 2', () => {
 });
 
 describe('a plugin of version 1', () => {
+  test('answers with a wrong key: it is not kept', async () => {
+    const real = await plugin();
+    const kms = openV1(real.socket, 100);
+    await kms.firstCheck;
+    const value = await write(openV1(real.socket, 100));
+    real.lying = true;
+    await expect((async () => kms.transformer.fromStorage(value, key))()).rejects.toThrow();
+    real.lying = false;
+    expect(await kms.transformer.fromStorage(value, key)).toMatchObject({ value: object });
+    const before = calls(real, 'v1beta1 Decrypt');
+    expect(await kms.transformer.fromStorage(value, key)).toMatchObject({ value: object });
+    expect(calls(real, 'v1beta1 Decrypt')).toBe(before);
+  });
+
   test('is called for each write, and for each read only without a cache', async () => {
     const real = await plugin();
     for (const [cacheSize, decryptions] of [

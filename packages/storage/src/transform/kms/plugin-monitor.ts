@@ -48,6 +48,8 @@ export interface PluginMonitor extends Pick<KmsPlugin, 'check' | 'firstCheck'> {
   readonly error: Error | undefined;
   /** Returns a call of the plugin. If it fails, the plugin is checked soon. */
   track<T>(call: Promise<T>): Promise<T>;
+  /** The plugin has given a wrong key, so it is checked soon. */
+  noteFailure(): void;
   close(): void;
 }
 
@@ -97,10 +99,14 @@ class Monitor implements PluginMonitor {
 
   track<T>(call: Promise<T>): Promise<T> {
     return call.catch((error: unknown) => {
-      this.#hasFailed = true;
-      this.#pollDelay.abort();
+      this.noteFailure();
       throw error;
     });
+  }
+
+  noteFailure(): void {
+    this.#hasFailed = true;
+    this.#pollDelay.abort();
   }
 
   close(): void {
