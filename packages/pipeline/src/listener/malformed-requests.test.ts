@@ -37,7 +37,10 @@ describe('ambiguous messages', () => {
     ['a length beyond all numbers', post('/', 'hello', `Content-Length: ${'9'.repeat(40)}`), 400],
     ['no host', 'GET / HTTP/1.1\r\n\r\n', 400],
     ['two hosts', get('/', 'host: b'), 400],
-    ['an absolute target', get('http://other/'), 400],
+    ['an absolute target of another host', get('http://other/'), 400],
+    ['an absolute target with a user', get('https://u@a/'), 400],
+    ['an absolute target without a host', get('https:///'), 400],
+    ['an absolute target with a fragment', get('https://a#b'), 400],
     ['a target of another scheme', get('ftp://other/'), 400],
     ['the asterisk', 'OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n', 400],
     ['a target without a slash', get('api'), 400],
@@ -51,7 +54,10 @@ describe('ambiguous messages', () => {
     ['a chunk length with a sign', post('/', '-1\r\nx\r\n0\r\n\r\n', 'Transfer-Encoding: chunked'), 400],
     ['a chunk length with spaces', post('/', ' 1\r\nx\r\n0\r\n\r\n', 'Transfer-Encoding: chunked'), 400],
     ['a chunk longer than it says', post('/', '1\r\nxyz\r\n0\r\n\r\n', 'Transfer-Encoding: chunked'), 400],
-    ['an unknown method', 'FETCH / HTTP/1.1\r\nHost: a\r\n\r\n', 400],
+    ['an unknown method', 'FETCH / HTTP/1.1\r\nHost: a\r\n\r\n', 405],
+    ['a method in lower case', 'get / HTTP/1.1\r\nHost: a\r\n\r\n', 405],
+    ['an unknown method without a target', 'FETCH\r\nHost: a\r\n\r\n', 400],
+    ['a method with a colon', 'FE:CH / HTTP/1.1\r\nHost: a\r\n\r\n', 400],
     ['an unknown version', 'GET / HTTP/3.0\r\nHost: a\r\n\r\n', 400],
     ['no version', 'GET /\r\n\r\n', 400],
     ['no HTTP at all', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 400],
@@ -92,6 +98,42 @@ describe('ambiguous messages', () => {
     answer?.();
     expect(await client.ended()).toMatch(/^HTTP\/1\.1 200 .*firstHTTP\/1\.1 400 .*"code":400}$/s);
   });
+
+  test('an unknown method behind a request is refused after its response', async () => {
+    const served = await serve(echo);
+    const client = await served.raw();
+    client.send(`${get('/first')}FETCH /x HTTP/1.1\r\nHost: a\r\n\r\n`);
+    expect(await client.ended()).toMatch(/^HTTP\/1\.1 200 .*GET \/first .*HTTP\/1\.1 405 .*"code":405}$/s);
+  });
+
+  test.each([
+    ['https://a/api/v1?x=%zz', '/api/v1?x=%zz'],
+    ['HTTP://A', '/'],
+    ['https://a?watch', '/?watch'],
+    ['https://a/http://other/', '/http://other/'],
+  ])('the absolute target %s is %s', async (absolute, target) => {
+    const served = await serve((request) => text(`<${request.target}>`));
+    const client = await served.raw();
+    client.send(get(absolute));
+    expect(await client.until(/>$/)).toContain(`<${target}>`);
+  });
+
+  test.each(['GET / HTTP/1.1\r\nHost: a\r\n\r\n', 'PATCH /api HTTP/1.1\r\n', 'POST /'])(
+    'plain HTTP on the port of TLS is refused in words: %j',
+    async (message) => {
+      const refused: string[] = [];
+      const served = await serve(echo, undefined, { reportRefusal: ({ message: why }) => void refused.push(why) });
+      const client = connectTcp(served.listener.port, '127.0.0.1');
+      client.write(message);
+      const pieces: Buffer[] = [];
+      client.on('data', (piece) => pieces.push(piece));
+      await once(client, 'close');
+      const sentence = 'Client sent an HTTP request to an HTTPS server.';
+      expect(Buffer.concat(pieces).toString()).toBe(`HTTP/1.0 400 Bad Request\r\n\r\n${sentence}\n`);
+      expect(refused).toEqual([sentence]);
+      await expectServed(served);
+    },
+  );
 
   test('an HTTP/2 body that is nothing but its end is empty', async () => {
     const served = await serve(echo);

@@ -6,6 +6,8 @@ import { Connection } from './connection.ts';
 import type { ListenerContext } from '../listener-context.ts';
 import * as limits from '../limits.ts';
 import { IterationLimiter } from './iteration-limiter.ts';
+import { closeLingering } from './lingering-close.ts';
+import { createRefusal } from '../request/refusal.ts';
 import type { SocketRequest } from '../request/socket-request.ts';
 
 /**
@@ -182,6 +184,7 @@ export class OpenConnections {
           socket.destroy();
           return;
         }
+        if (isPlainHttp(socket)) return this.#refusePlainHttp(socket, peer);
         // A half-closed handshake cannot complete. The TLS socket inherits this setting.
         socket.allowHalfOpen = false;
         shakeHands(socket);
@@ -197,6 +200,14 @@ export class OpenConnections {
         () => socket.destroy(),
       ),
     );
+  }
+
+  /** As servers in Go do, since the client could not understand an alert of TLS. */
+  #refusePlainHttp(socket: Socket, peer: string): void {
+    const refusal = createRefusal(400, 'Client sent an HTTP request to an HTTPS server.');
+    closeLingering(socket, this.#context, Buffer.from(`HTTP/1.0 400 Bad Request\r\n\r\n${refusal.message}\n`));
+    this.#context.measures.countFailedHandshake();
+    this.#context.reportRefusal(refusal, peer);
   }
 
   #forgetAccepted(key: string, socket: Socket, peer: string): void {
@@ -279,6 +290,16 @@ export class OpenConnections {
     }
   }
 }
+
+/** Whether the first bytes are a method. Those of TLS are no letters. The bytes stay in the socket. */
+function isPlainHttp(socket: Socket): boolean {
+  const bytes: unknown = socket.read();
+  if (!Buffer.isBuffer(bytes)) return false;
+  socket.unshift(bytes);
+  return /^[A-Z]{3,16} /.test(bytes.toString('latin1', 0, longestMethod + 1));
+}
+
+const longestMethod = 16;
 
 /** Removes Node's listeners of an event and returns a function that calls them. */
 function takeListeners(server: Http2SecureServer, event: 'connection' | 'secureConnection'): (socket: Socket) => void {

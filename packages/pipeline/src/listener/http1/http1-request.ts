@@ -24,6 +24,8 @@ export class Http1Request extends SocketRequest {
   readonly method: string;
   readonly target: string;
   readonly rawHeaders: readonly string[];
+  /** The host of an absolute target. */
+  readonly #authority: string | undefined;
   readonly #message: IncomingMessage;
   readonly #response: ServerResponse;
   /** Set if the client requests a WebSocket. */
@@ -46,7 +48,9 @@ export class Http1Request extends SocketRequest {
     this.#response = response;
     this.#awaitsContinue = awaitsContinue;
     this.method = requireValue(message.method, 'a parsed request has a method');
-    this.target = requireValue(message.url, 'a parsed request has a target');
+    const { target, authority } = splitTarget(requireValue(message.url, 'a parsed request has a target'));
+    this.target = target;
+    this.#authority = authority;
     this.#webSocket = webSocket;
     this.rawHeaders = webSocket ? webSocket.requestHeaders(message.rawHeaders) : message.rawHeaders;
   }
@@ -146,6 +150,9 @@ export class Http1Request extends SocketRequest {
     const hosts = countHeader(raw, 'host');
     if (hosts > 1 || (hosts === 0 && httpVersionMinor === 1))
       return createRefusal(400, 'exactly one Host header is required');
+    // It would count instead of the header, which others on the way have seen.
+    if (this.#authority !== undefined && this.#authority !== (headers.host ?? this.#authority).toLowerCase())
+      return createRefusal(400, 'the host of the request target is not that of the Host header');
     const repeated = findRepeatedHeader(raw);
     if (repeated !== undefined) return createRefusal(400, `more than one ${repeated} header`);
     return undefined;
@@ -249,6 +256,15 @@ export class Http1Request extends SocketRequest {
     message.once('close', done);
     if (message.complete || message.destroyed) done();
   }
+}
+
+/** An absolute target (RFC 9112, 3.2.2), which clients send to proxies, has a scheme and an authority before the path. */
+function splitTarget(url: string): { readonly target: string; readonly authority?: string } {
+  if (url.charCodeAt(0) === slash) return { target: url };
+  const [whole, authority] = /^https?:\/\/([^/?#@\s]+)(?=[/?]|$)/i.exec(url) ?? [];
+  if (whole === undefined || authority === undefined) return { target: url };
+  const rest = url.slice(whole.length);
+  return { target: rest.startsWith('/') ? rest : `/${rest}`, authority: authority.toLowerCase() };
 }
 
 const noBytes = Buffer.alloc(0);

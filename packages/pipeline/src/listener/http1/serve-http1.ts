@@ -140,9 +140,24 @@ function refuseConnect(socket: Socket, connection: Connection | undefined, conte
   });
 }
 
+/** An error of Node's parser. */
+interface ParseError extends NodeJS.ErrnoException {
+  /** The piece of the socket that it occurred in. */
+  readonly rawPacket?: Buffer;
+  /** Where in the piece. */
+  readonly bytesParsed?: number;
+}
+
+/** Whether the line of the piece at this place is that of a request, with any method. */
+function isRequestLine(piece: Buffer, at: number): boolean {
+  const before = piece.subarray(0, at);
+  const line = piece.subarray(before.lastIndexOf('\n') + 1, before.lastIndexOf('\n') + 1 + limits.headBytesMax);
+  return /^[!#$%&'*+.^_`|~0-9A-Za-z-]+ [^ \r\n]+ HTTP\/1\.[01]\r\n/.test(line.toString('latin1'));
+}
+
 /** Refuses malformed bytes. Complete requests before them are answered first. */
 function refuseMalformedMessage(
-  error: NodeJS.ErrnoException,
+  error: ParseError,
   socket: Socket,
   connection: Connection,
   context: ListenerContext,
@@ -150,7 +165,7 @@ function refuseMalformedMessage(
   if (connection.hasParseError) return; // the parser reports all following bytes too
   connection.hasParseError = true;
   connection.isEnded = true;
-  const refusal = refusalOfParseError(error.code);
+  const refusal = refusalOfParseError(error);
   // A connection without any bytes gets no response: clients open some in advance and would misread it.
   if (!refusal || !socket.writable || socket.bytesRead === 0) return void socket.destroy();
   connection.afterEachResponse(() => {
@@ -161,7 +176,10 @@ function refuseMalformedMessage(
   });
 }
 
-function refusalOfParseError(code: string | undefined): StatusError | undefined {
+/** Node knows no other methods than those of its parser, and reports others as malformed. */
+function refusalOfParseError({ code, rawPacket, bytesParsed = 0 }: ParseError): StatusError | undefined {
+  if (code === 'HPE_INVALID_METHOD' && rawPacket && isRequestLine(rawPacket, bytesParsed))
+    return createRefusal(405, 'the server does not allow this method on the requested resource');
   if (code === 'HPE_HEADER_OVERFLOW')
     return createRefusal(431, `request line and headers exceed ${limits.headBytesMax} bytes`);
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return createRefusal(408, 'the request did not arrive in time');

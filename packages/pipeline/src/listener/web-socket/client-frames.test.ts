@@ -48,6 +48,26 @@ const cases: readonly [string, readonly Buffer[], ClientMessage][] = [
     [text(messageBytesMax, { last: false }), clientFrame(0, Buffer.alloc(1))],
     { close: 1009 },
   ],
+  ['a text in characters of several bytes is thrown away', [clientFrame(0x1, Buffer.from('größe €'))], {}],
+  [
+    'so is one whose character is in two frames',
+    [clientFrame(0x1, Buffer.from([0xe2, 0x82]), { last: false }), ping('x'), clientFrame(0, Buffer.from([0xac]))],
+    { ping: Buffer.from('x') },
+  ],
+  ['a text that is no UTF-8 is refused', [clientFrame(0x1, Buffer.from([0x61, 0xc3, 0x28]))], { close: 1007 }],
+  ['so is one that ends in a character', [clientFrame(0x1, Buffer.from([0x61, 0xc3])), ping('x')], { close: 1007 }],
+  [
+    'so is one that ends in a character, and in an empty frame',
+    [clientFrame(0x1, Buffer.from([0xc3]), { last: false }), clientFrame(0, Buffer.alloc(0))],
+    { close: 1007 },
+  ],
+  ['binary data need be no text', [clientFrame(0x2, Buffer.from([0xc3, 0x28])), text(1)], {}],
+  ['a length of 125 in two bytes is refused', [head(0x82, 0xfe, 0, 125, 0, 0, 0, 0)], { close: 1002 }],
+  [
+    'a length of 65,535 in eight bytes is refused',
+    [head(0x82, 0xff, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 0, 0)],
+    { close: 1002 },
+  ],
   [
     'a length beyond all numbers is refused',
     [head(0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0)],

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { TextDecoder } from 'node:util';
 import { closeCodes } from './messages.ts';
 
 /** Clients of watches send no data. Small messages are dropped; larger ones close the WebSocket. */
@@ -12,36 +13,42 @@ export interface ClientMessage {
 }
 
 /**
- * Parses the frames of a client, in pieces of any size. It buffers less than one frame head and one control frame:
- * payloads of messages are skipped, so they take no memory.
+ * Parses the frames of a client, in pieces of any size. It buffers less than one frame head and one control frame: the
+ * payload of a message is only checked, if it is text, so it takes no memory.
  */
 export class ClientFrameReader {
   #kept = nothing;
-  #skipBytes = 0;
-  /** The size of a message whose last frame has not arrived. */
+  /** The data frame whose payload arrives. */
+  #payload: { readonly mask: Buffer; readonly last: boolean; readonly bytes: number; arrived: number } | undefined;
+  /** The size of a message whose last frame has not begun. */
   #messageBytes: number | undefined;
+  /** Checks the text of a message. */
+  #text: TextDecoder | undefined;
   #closed = false;
 
   read(piece: Buffer): ClientMessage {
     let rest = this.#kept.length > 0 ? Buffer.concat([this.#kept, piece]) : piece;
     let ping: Buffer | undefined;
     while (!this.#closed) {
-      const skipped = Math.min(this.#skipBytes, rest.length);
-      this.#skipBytes -= skipped;
-      rest = rest.subarray(skipped);
+      const taken = this.#takePayload(rest);
+      if (taken === 'no text') return this.#close(ping, closeCodes.notText);
+      rest = rest.subarray(taken);
+      if (this.#payload) break;
       const head = parseFrameHead(rest);
       if (!head) break;
-      if (head === 'unmasked') return this.#close(ping, closeCodes.protocolError);
+      if (head === 'invalid') return this.#close(ping, closeCodes.protocolError);
       const fault = isControl(head) ? checkControlFrame(head) : this.#checkDataFrame(head);
       if (fault) return this.#close(ping, fault);
       if (!isControl(head)) {
-        this.#skipBytes = head.payloadBytes;
+        const mask = Buffer.from(rest.subarray(head.bytes - maskBytes, head.bytes));
+        this.#payload = { mask, last: head.last, bytes: head.payloadBytes, arrived: 0 };
         rest = rest.subarray(head.bytes);
         continue;
       }
       const end = head.bytes + head.payloadBytes;
       if (rest.length < end) break;
-      const payload = unmask(rest.subarray(head.bytes - maskBytes, end));
+      const mask = rest.subarray(head.bytes - maskBytes, head.bytes);
+      const payload = unmask(rest.subarray(head.bytes, end), mask, 0);
       rest = rest.subarray(end);
       if (head.opcode === opcodes.close) return this.#close(ping, closeCodeFor(payload));
       if (head.opcode === opcodes.ping) ping = payload;
@@ -66,7 +73,32 @@ export class ClientFrameReader {
     const bytes = (this.#messageBytes ?? 0) + payloadBytes;
     if (bytes > messageBytesMax) return closeCodes.tooBig;
     this.#messageBytes = last ? undefined : bytes;
+    if (opcode === opcodes.text) this.#text = new TextDecoder('utf-8', { fatal: true });
     return undefined;
+  }
+
+  /** Returns how many of the bytes belong to the payload that arrives. */
+  #takePayload(bytes: Buffer): number | 'no text' {
+    const payload = this.#payload;
+    if (!payload) return 0;
+    const taken = Math.min(payload.bytes - payload.arrived, bytes.length);
+    const isWhole = payload.arrived + taken === payload.bytes;
+    const isEnd = isWhole && payload.last;
+    const piece = this.#text && unmask(bytes.subarray(0, taken), payload.mask, payload.arrived);
+    if (this.#text && !isText(this.#text, piece, isEnd)) return 'no text';
+    payload.arrived += taken;
+    if (isWhole) this.#payload = undefined;
+    if (isEnd) this.#text = undefined;
+    return taken;
+  }
+}
+
+function isText(decoder: TextDecoder, piece: Buffer | undefined, isEnd: boolean): boolean {
+  try {
+    decoder.decode(piece, { stream: !isEnd });
+    return true;
+  } catch {
+    return false; // the only error of a fatal decoder
   }
 }
 
@@ -85,22 +117,25 @@ interface Head {
 }
 
 /** Undefined if the head is incomplete. */
-function parseFrameHead(bytes: Buffer): Head | 'unmasked' | undefined {
+function parseFrameHead(bytes: Buffer): Head | 'invalid' | undefined {
   const [first, second] = bytes;
   if (first === undefined || second === undefined) return undefined;
   // Masking prevents a page from making a browser send bytes that a proxy takes for a request.
-  if ((second & 0x80) === 0) return 'unmasked';
+  if ((second & 0x80) === 0) return 'invalid';
   const length = second & 0x7f;
   const lengthBytes = length === 126 ? 2 : length === 127 ? 8 : 0;
   const headBytes = 2 + lengthBytes + maskBytes;
   if (bytes.length < headBytes) return undefined;
+  const payloadBytes =
+    lengthBytes === 0 ? length : lengthBytes === 2 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2));
+  // The shortest form is required. The highest bit of the longest must be 0; such a length is too large anyway.
+  if (lengthBytes > 0 && payloadBytes <= (lengthBytes === 2 ? controlBytesMax : 0xffff)) return 'invalid';
   return {
     opcode: first & 0x0f,
     last: (first & 0x80) !== 0,
     reserved: (first & 0x70) !== 0,
     bytes: headBytes,
-    payloadBytes:
-      lengthBytes === 0 ? length : lengthBytes === 2 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2)),
+    payloadBytes,
   };
 }
 
@@ -111,10 +146,11 @@ function checkControlFrame({ opcode, last, reserved, payloadBytes }: Head): numb
   return known && last && !reserved && payloadBytes <= controlBytesMax ? undefined : closeCodes.protocolError;
 }
 
-/** The mask, followed by the masked payload. */
-function unmask(masked: Buffer): Buffer {
-  const payload = Buffer.from(masked.subarray(maskBytes));
-  for (const at of payload.keys()) payload[at] = payload.readUInt8(at) ^ masked.readUInt8(at % maskBytes);
+/** A copy without the mask. `from` is where the bytes are in their payload. */
+function unmask(masked: Buffer, mask: Buffer, from: number): Buffer {
+  const payload = Buffer.from(masked);
+  for (let at = 0; at < payload.length; at++)
+    payload[at] = payload.readUInt8(at) ^ mask.readUInt8((from + at) % maskBytes);
   return payload;
 }
 
