@@ -15,7 +15,7 @@ beforeEach(() => {
   annotated = [];
 });
 
-function ask(spec: string, lifetimeSecondsMax?: number, uid = ''): Promise<KubeObject> {
+function ask(spec: string, lifetimeSecondsMax?: number, uid = '', dryRun = false): Promise<KubeObject> {
   const tokens: ServiceAccountTokens = {
     audiences: ['us'],
     lifetimeSecondsMax,
@@ -29,7 +29,7 @@ function ask(spec: string, lifetimeSecondsMax?: number, uid = ''): Promise<KubeO
   return create(
     account,
     decode(schema, value, () => {}),
-    { warn: (text) => warned.push(text), annotate: (...annotation) => annotated.push(annotation) },
+    { dryRun, warn: (text) => warned.push(text), annotate: (...annotation) => annotated.push(annotation) },
   );
 }
 
@@ -64,6 +64,12 @@ describe('a token is issued', () => {
     ]);
     expect(warned).toEqual([]);
     expect(annotated).toEqual([['authentication.kubernetes.io/issued-credential-id', 'JTI=1']]);
+  });
+
+  test('for a dry run, which does not return it', async () => {
+    const { status } = (await ask('{}', undefined, '', true)) as KubeObject & { readonly status: object };
+    expect(status).toEqual({ token: '', expirationTimestamp: expect.any(String) });
+    expect(annotated).toEqual([]);
   });
 
   test('for at most the maximum lifetime, with a warning for longer requests', async () => {

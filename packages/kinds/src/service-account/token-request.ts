@@ -109,7 +109,7 @@ async function issued(
   tokens: ServiceAccountTokens,
   { metadata }: KubeObject,
   request: TokenRequest,
-  { warn, annotate }: SubresourceReports,
+  { dryRun, warn, annotate }: SubresourceReports,
 ): Promise<TokenRequest> {
   const { audiences: asked, boundObjectRef } = request.spec;
   requireUid(request, metadata);
@@ -122,12 +122,13 @@ async function issued(
   const { namespace = '', name = '', uid = '' } = metadata; // a stored object has all of them
   const account = { namespace, name, uid };
   const { token, issuedAtMs, credentialId } = await tokens.issue(account, { audiences, lifetimeSeconds });
-  annotate(issuedCredentialIdKey, credentialId);
+  if (!dryRun) annotate(issuedCredentialIdKey, credentialId);
   return {
     ...request,
     metadata: { ...request.metadata, creationTimestamp: formatTime(issuedAtMs) },
     spec: { audiences: [...audiences], expirationSeconds: lifetimeSeconds },
-    status: { token, expirationTimestamp: formatTime(issuedAtMs + lifetimeSeconds * 1000) },
+    // kube-apiserver returns a valid token for a dry run, too.
+    status: { token: dryRun ? '' : token, expirationTimestamp: formatTime(issuedAtMs + lifetimeSeconds * 1000) },
   };
 }
 

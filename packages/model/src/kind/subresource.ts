@@ -17,6 +17,8 @@ export interface SubresourceDeclaration<F extends FieldDeclarations> extends Uns
 
 /** What a request reports besides its response. */
 export interface SubresourceReports {
+  /** The response must have no effect, and contain nothing that has one. */
+  readonly dryRun: boolean;
   /** Adds a Warning header. */
   readonly warn: (text: string) => void;
   /** Adds an annotation to the audit event. */

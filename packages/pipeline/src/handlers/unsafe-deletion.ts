@@ -27,7 +27,7 @@ export async function authorizeUnsafeDeletion(
     authorizer,
     context,
     unsafeVerb,
-    (reason) => `not permitted to do "${unsafeVerb}", reason: ${reason}`,
+    (reason) => `not permitted to do "${unsafeVerb}"${reason ? `, reason: ${reason}` : ''}`,
   );
   return true;
 }

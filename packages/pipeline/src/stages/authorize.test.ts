@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { callUntil } from '@cluster-apiserver/base';
 import { AuthorizationFailedError } from '@cluster-apiserver/gates';
 import type { AuthenticatedContext } from '../request-context.ts';
+import { authorizeUnsafeDeletion } from '../handlers/unsafe-deletion.ts';
 import { parseRequestInfo } from '../request-info.ts';
 import { attributesOf, forbiddenError, requireVerb, selectedName } from './authorize.ts';
 
@@ -26,7 +27,13 @@ test('an additional verb of a request must be authorized', async () => {
   await expect(requireVerb(authorizer, context, 'dance', reword)).rejects.toMatchObject({
     message: 'events "b" is forbidden: not permitted, reason: ',
   });
-  expect(asked).toEqual(['delete', 'unsafe-delete-ignore-read-errors', 'dance']);
+  await expect(authorizeUnsafeDeletion(context, true, authorizer)).rejects.toMatchObject({
+    message: 'events "b" is forbidden: not permitted to do "unsafe-delete-ignore-read-errors"',
+  });
+  expect(asked).toEqual([
+    'delete',
+    ...['unsafe-delete-ignore-read-errors', 'dance', 'unsafe-delete-ignore-read-errors'],
+  ]);
 });
 
 const [logged, other] = [new AuthorizationFailedError('hook'), new Error('rbac')];

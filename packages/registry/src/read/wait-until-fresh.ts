@@ -21,7 +21,9 @@ export function waitUntilFresh(
   return reaching.then(ended, (error: unknown) => {
     ended();
     if (!(error instanceof RevisionTooLargeError)) throw error;
-    throw tooLargeResourceVersion(`Too large resource version: ${wanted}, current: ${collection.currentRevision}`, {
+    // Beyond that, a revision is a rounded number, which the client has not sent.
+    const shown = Number.isSafeInteger(wanted) ? wanted : `more than ${Number.MAX_SAFE_INTEGER}`;
+    throw tooLargeResourceVersion(`Too large resource version: ${shown}, current: ${collection.currentRevision}`, {
       cause: error,
     });
   });

@@ -17,12 +17,12 @@ export function createSubresource(
   call: Call,
 ): Promise<KubeObject> {
   return withStatusErrors(async () => {
-    const { namespace, warn, requester } = options;
+    const { namespace, dryRun, warn, requester } = options;
     const given = withNameOfPath(resource, form, name, inNamespace(incoming, namespace));
     const { object } = await get(resource, { namespace, name }, undefined, call);
     const request = await runAdmission({ served: resource.served, kind: form }, options, given, name);
     const annotate = (key: string, value: string): void => requester?.annotate(key, value);
-    const created = await form.create(object, request, { warn, annotate });
+    const created = await form.create(object, request, { dryRun, warn, annotate });
     return decode(form.schema, created, () => {});
   });
 }

@@ -217,6 +217,11 @@ describe('list and watch', () => {
     expect(then.items).toHaveLength(1);
     const error = await failing(list(robots.resource, { ...everything, resourceVersion: '99999' }, call));
     expect(error).toMatchObject({ reason: 'Timeout', details: { causes: [{ reason: 'ResourceVersionTooLarge' }] } });
+    expect(error.message).toMatch(/^Too large resource version: 99999, current: \d+$/);
+    const beyond = await failing(
+      list(robots.resource, { ...everything, resourceVersion: '18446744073709551615' }, call),
+    );
+    expect(beyond.message).toMatch(/^Too large resource version: more than 9007199254740991, current: \d+$/);
   });
 
   test('a watch with a selector gets objects that begin to match as ADDED and those that cease to as DELETED', async () => {
