@@ -8,5 +8,6 @@ export {
   openBackend,
 } from './backend.ts';
 export type { LogFile, LogFiles } from './log-files.ts';
+export { shownTarget } from './shown-target.ts';
 export { RotatingLog } from './rotating-log.ts';
 export { createAuditWebhook } from './webhook.ts';

@@ -33,9 +33,9 @@ const backend: AuditBackend = {
 const ann = { name: 'ann', groups: [] };
 
 /** A request, and what is called when it ends. */
-function begin(rule: object, part: Partial<AuditedRequest['info']> & { header?: string } = {}) {
+function begin(rule: object, part: Partial<AuditedRequest['info']> & { header?: string; target?: string } = {}) {
   const end = new End<object>();
-  const { header, ...info } = part;
+  const { header, target = '/target', ...info } = part;
   const auditor = createAuditor({
     clock: fakeClock(),
     policy: () => loadAuditPolicy(JSON.stringify({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [rule] })),
@@ -50,7 +50,7 @@ function begin(rule: object, part: Partial<AuditedRequest['info']> & { header?: 
   const request: AuditedRequest = {
     auditId: 'id',
     request: {
-      target: '/target',
+      target,
       remoteAddress: '10.0.0.1',
       header: () => header,
       onEnd: (listener) => end.subscribe(listener),
@@ -67,6 +67,13 @@ function begin(rule: object, part: Partial<AuditedRequest['info']> & { header?: 
 
 const stages = (): unknown[] => recorded.map(({ stage }) => stage);
 const notFound = new StatusError('NotFound', 'none', {});
+
+test('credentials in the query are in no event', async () => {
+  const { recorder } = begin({ level: 'Metadata' }, { target: '/x?access_token=hush&limit=1' });
+  await recorder.logRequestReceived(ann);
+  await recorder.logResponse(200, false);
+  expect(recorded.map(({ requestURI }) => requestURI)).toEqual(Array(2).fill('/x?access_token=[hidden]&limit=1'));
+});
 
 describe('The stages of', () => {
   test('a request are RequestReceived and ResponseComplete', async () => {

@@ -1,8 +1,8 @@
+import { shownTarget } from '@cluster-apiserver/audit';
 import { latencyParts } from '@cluster-apiserver/base';
 import type { StatusError } from '@cluster-apiserver/model';
 import type { EndedRequest, RequestLog } from '@cluster-apiserver/pipeline';
 import type { Log, LogFields } from '@cluster-apiserver/telemetry';
-import { loggedTarget } from './logged-target.ts';
 
 /** The verbosity that logs every request. */
 const everyRequest = 2;
@@ -56,7 +56,7 @@ function toFields(seen: ReturnType<typeof capture>): LogFields {
   const resource = info?.resource;
   const fields: { [name: string]: string | number | boolean | undefined } = {
     verb: info?.verb || seen.method.toLowerCase(),
-    URI: loggedTarget(seen.target),
+    URI: shownTarget(seen.target),
     latency: formatMilliseconds(totalMs),
     userAgent: seen.userAgent,
     'audit-ID': seen.auditId,

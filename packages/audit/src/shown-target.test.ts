@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { loggedTarget } from './logged-target.ts';
+import { shownTarget } from './shown-target.ts';
 
 test.each([
   ['/api/v1/pods', '/api/v1/pods'],
@@ -7,12 +7,13 @@ test.each([
   ['/api/v1/pods?limit=500&continue=abc', '/api/v1/pods?limit=500&continue=abc'],
   ['/api/v1/pods?watch&labelSelector=a%3Db%3Dc', '/api/v1/pods?watch&labelSelector=a%3Db%3Dc'],
   ['/x?token=hush', '/x?token=[hidden]'],
+  ['/x?access_token=hush&watch=1', '/x?access_token=[hidden]&watch=1'],
   ['/x?Limit=1&limit=1', '/x?Limit=[hidden]&limit=1'],
   ['/x?hush', '/x?[hidden]'],
   ['/x?token=a=b?c&limit=1', '/x?token=[hidden]&limit=1'],
   ['/x?lim%69t=hush', '/x?lim%69t=[hidden]'],
   ['/x?&&limit=1&', '/x?&&limit=1&'],
   ['/x?=hush', '/x?=[hidden]'],
-])('the logged form of %s is %s', (target, shown) => {
-  expect(loggedTarget(target)).toBe(shown);
+])('the shown form of %s is %s', (target, shown) => {
+  expect(shownTarget(target)).toBe(shown);
 });
