@@ -64,6 +64,11 @@ export class StorageUnavailableError extends Error {
   override readonly name: string = 'StorageUnavailableError';
 }
 
+/** etcd does not let the server's user do this: its rights, or the user, were taken away. Nothing was written. */
+export class StorageAccessDeniedError extends StorageUnavailableError {
+  override readonly name = 'StorageAccessDeniedError';
+}
+
 /** The store has another history than before: it was restored, rebuilt or replaced. Nothing was written. */
 export class HistoryReplacedError extends StorageUnavailableError {
   override readonly name = 'HistoryReplacedError';

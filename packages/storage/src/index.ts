@@ -8,6 +8,7 @@ export {
   RevisionMismatchError,
   RevisionReplacedError,
   RevisionTooLargeError,
+  StorageAccessDeniedError,
   StorageFullError,
   StorageUnavailableError,
   ValueTooLargeError,

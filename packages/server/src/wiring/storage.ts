@@ -151,6 +151,12 @@ function reportEtcd(event: EtcdEvent, log: Log, measures: StorageMeasures): void
       });
     case 'watch accepted':
       return log.info('etcd accepts the watch again');
+    case 'access refused':
+      return log.error('etcd denies a write to its user; check the rights of the user in etcd', {
+        error: asError(event.cause),
+      });
+    case 'access granted':
+      return log.info('etcd grants its user the write again');
   }
 }
 

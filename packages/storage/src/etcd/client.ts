@@ -53,7 +53,10 @@ export type EtcdEvent =
   | { readonly type: 'watch lost'; readonly cause: unknown }
   /** etcd refuses the watch, so changes by other replicas are not seen. */
   | { readonly type: 'watch refused'; readonly cause: unknown }
-  | { readonly type: 'watch accepted' };
+  | { readonly type: 'watch accepted' }
+  /** etcd denies a write, or grants it again. */
+  | { readonly type: 'access refused'; readonly cause: unknown }
+  | { readonly type: 'access granted' };
 
 /** One etcd cluster, reached through whichever of its members works. */
 export interface EtcdClient {
@@ -218,6 +221,7 @@ class Client implements EtcdClient {
 
   async checkRefusals(call: Call): Promise<void> {
     if (this.#refusals.full) await this.#checkForSpace(call).catch(ignoreUnreachableMember);
+    await this.#refusals.recheckDenied(call);
     this.#refusals.check();
   }
 

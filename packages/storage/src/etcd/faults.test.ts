@@ -24,7 +24,11 @@ test.each<[FaultKind, number, string, string]>([
   ['refused', 11, 'etcdserver: mvcc: required revision has been compacted', 'EtcdFault'],
   ['refused', 11, 'etcdserver: mvcc: required revision is a future revision', 'EtcdFault'],
   ['refused', 5, 'etcdserver: requested lease not found', 'EtcdFault'],
-  ['refused', 16, 'etcdserver: invalid auth token', 'EtcdFault'],
+  ['refused', 16, 'etcdserver: invalid auth token', 'StorageAccessDeniedError'],
+  ['refused', 7, 'etcdserver: permission denied', 'StorageAccessDeniedError'],
+  ['refused', 3, 'etcdserver: user name is empty', 'StorageAccessDeniedError'],
+  ['refused', 9, 'etcdserver: user name not found', 'StorageAccessDeniedError'],
+  ['refused', 3, 'etcdserver: invalid range', 'EtcdFault'],
 ])('%s %i %j is classified as %s', (kind, code, text, expected) => {
   const faultClass = classifyFault(new EtcdFault(kind, code, text));
   expect(faultClass.kind === 'retry' ? retry(faultClass.maybeApplied) : faultClass.error.name).toBe(expected);

@@ -2,7 +2,7 @@
  * Classifies the errors of etcd. Some differ in their text only: "compacted" and "future revision" share a status code,
  * and so do "no space" and "too many requests".
  */
-import { StorageFullError, ValueTooLargeError } from '../errors.ts';
+import { StorageAccessDeniedError, StorageFullError, ValueTooLargeError } from '../errors.ts';
 import { MessageTooLargeError } from './grpc-frames.ts';
 import type { EtcdFault } from './transport.ts';
 
@@ -18,6 +18,7 @@ export function classifyFault(fault: EtcdFault): FaultClass {
   if (fault.cause instanceof MessageTooLargeError) return { kind: 'final', error: fault.cause };
   if (fault.kind === 'lost') return { kind: 'retry', maybeApplied: true, isOverloaded: false };
   for (const { text, classify } of knownMessages) if (fault.message.includes(text)) return classify(fault);
+  if (accessCodes.has(fault.code)) return denied(fault);
   return finalCodes.has(fault.code)
     ? { kind: 'final', error: fault }
     : { kind: 'retry', maybeApplied: true, isOverloaded: false };
@@ -31,8 +32,16 @@ export const isLeaseTaken = (error: unknown): boolean => hasMessage(error, 'leas
 
 const hasMessage = (error: unknown, text: string): boolean => error instanceof Error && error.message.includes(text);
 
-/** INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, FAILED_PRECONDITION, OUT_OF_RANGE, UNIMPLEMENTED, UNAUTHENTICATED. */
-const finalCodes: ReadonlySet<number> = new Set([3, 5, 7, 9, 11, 12, 16]);
+/** PERMISSION_DENIED, UNAUTHENTICATED. */
+const accessCodes: ReadonlySet<number> = new Set([7, 16]);
+
+/** INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION, OUT_OF_RANGE, UNIMPLEMENTED. */
+const finalCodes: ReadonlySet<number> = new Set([3, 5, 9, 11, 12]);
+
+const denied = (cause: EtcdFault): FaultClass => ({
+  kind: 'final',
+  error: new StorageAccessDeniedError(`etcd refuses access: ${cause.message}`, { cause }),
+});
 
 const notProposed = (isOverloaded: boolean) => (): FaultClass => ({ kind: 'retry', maybeApplied: false, isOverloaded });
 const tooLarge = (cause: EtcdFault): FaultClass => ({
@@ -45,6 +54,9 @@ const knownMessages: readonly { text: string; classify: (fault: EtcdFault) => Fa
   { text: 'etcdserver: no leader', classify: notProposed(false) },
   { text: 'etcdserver: too many requests', classify: notProposed(true) },
   { text: 'raft proposal dropped', classify: notProposed(false) },
+  // The user of the client certificate does not exist (any more).
+  { text: 'etcdserver: user name is empty', classify: denied },
+  { text: 'etcdserver: user name not found', classify: denied },
   { text: 'etcdserver: request is too large', classify: tooLarge },
   { text: 'received message larger than max', classify: tooLarge },
   {

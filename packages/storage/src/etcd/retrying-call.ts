@@ -3,7 +3,12 @@
  * on whether waiting can help: while a majority of the members responds, a leader will be elected.
  */
 import { callUntil, type Clock, type Random, serverAttributes, throwIfAborted } from '@cluster-apiserver/base';
-import { HistoryReplacedError, StorageFullError, StorageUnavailableError } from '../errors.ts';
+import {
+  HistoryReplacedError,
+  StorageAccessDeniedError,
+  StorageFullError,
+  StorageUnavailableError,
+} from '../errors.ts';
 import type { Call } from '../store.ts';
 import type { AdaptiveTimeout } from './adaptive-timeout.ts';
 import { classifyFault } from './faults.ts';
@@ -295,6 +300,7 @@ export class RetryingCall<Request, Response> {
         measures.refusedForSpace();
         refusals.begin('full', faultClass.error);
       }
+      if (faultClass.error instanceof StorageAccessDeniedError) this.#noteDenied(faultClass.error);
       throw faultClass.error;
     }
     members.noteFailure(member, fault.kind === 'refused');
@@ -303,6 +309,14 @@ export class RetryingCall<Request, Response> {
     if (faultClass.isOverloaded) return overloadPauseMs * (1 + random.below(this.#attempt + 2));
     const isRoundDone = this.#attempt % members.all.length === members.all.length - 1;
     return isRoundDone ? pauseMinMs + random.below(pauseMaxMs - pauseMinMs) : 0;
+  }
+
+  #noteDenied(cause: StorageAccessDeniedError): void {
+    const harmless = this.#rpc.withoutEffect?.(this.#request);
+    if (!harmless) return;
+    this.#shared.refusals.beginDenied(cause, (call) =>
+      new RetryingCall(this.#shared, this.#rpc, harmless, call, this.#timeout).run(),
+    );
   }
 
   #noteMaybeApplied(cause: EtcdFault): void {

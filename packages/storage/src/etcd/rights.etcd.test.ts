@@ -5,6 +5,7 @@ import { serverUsage, testAuthority } from '../../../certificates/test/test-auth
 import { until } from '@cluster-apiserver/testkit/until';
 import { within } from '../../test/open-store.ts';
 import { etcdctl, type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { StorageUnavailableError } from '../errors.ts';
 import { identity } from '../transform/transformer.ts';
 import { openWatchCache } from '../watch-cache/watch-cache.ts';
 import { type EtcdClient, type EtcdEvent, openEtcdClient } from './client.ts';
@@ -97,6 +98,36 @@ restricted(etcdctl ? 'a user of etcd' : 'skipped: there is no etcdctl', () => {
     expect(election.isLeading).toBe(true);
     await election.close();
     await cache.close();
+    client.close();
+  });
+
+  test('that loses the right to write is reported once, and the server is not ready until it is granted again', async () => {
+    const events: EtcdEvent[] = [];
+    const client = clientOf('limited', events);
+    const store = etcdStore({ client, transformer: identity, internalPrefix: '/registry/.own/' });
+    const types = (): string[] => events.map(({ type }) => type).filter((type) => type.startsWith('access'));
+    const created = await store.create('/registry/r/kept', Buffer.from('x'), {}, within(5_000));
+    await client.checkRefusals(within(5_000));
+    const grant = (right: string): void =>
+      void etcd.control('role', 'grant-permission', 'ours', '--prefix=true', right, '/registry/');
+    grant('read');
+    const writes = [
+      () => store.create('/registry/r/new', Buffer.from('x'), {}, within(5_000)),
+      () => store.update('/registry/r/kept', Buffer.from('y'), created, {}, within(5_000)),
+      () => store.delete('/registry/r/kept', created, within(5_000)),
+    ];
+    for (const write of writes) {
+      await expect(write()).rejects.toBeInstanceOf(StorageUnavailableError);
+      await expect(client.checkRefusals(within(5_000))).rejects.toThrow('permission denied');
+    }
+    expect(types()).toEqual(['access refused']);
+    grant('readwrite');
+    // The check needs no write of a client, which a server that is not ready does not get.
+    await client.checkRefusals(within(5_000));
+    expect(types()).toEqual(['access refused', 'access granted']);
+    expect((await store.get('/registry/r/new', within(5_000))).stored).toBeUndefined();
+    expect((await store.get('/registry/r/kept', within(5_000))).stored?.revision).toBe(created);
+    for (const write of writes.slice(0, 2)) await write();
     client.close();
   });
 

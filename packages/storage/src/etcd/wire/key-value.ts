@@ -184,6 +184,8 @@ export const conditionalWrite: Rpc<ConditionalWrite, TxnResponse> = {
   decode: readTxnResponse,
   headerOf: ({ header }) => header,
   takesData: ({ value, receipt }) => value !== undefined || receipt !== undefined,
+  // No key has this revision, but etcd checks the rights to everything in a transaction.
+  withoutEffect: (write) => ({ ...write, expected: Number.MAX_SAFE_INTEGER, value: write.value && [empty], lease: 0 }),
 };
 
 export interface Creation {

@@ -10,6 +10,8 @@ export interface Rpc<Request, Response> extends GrpcMethod<Request, Response> {
   takesData?(request: Request): boolean;
   /** The request for the next attempt, after one that got no response in time: less work, and useful as well. */
   reduce?(request: Request): Request;
+  /** The same request such that it changes nothing, but needs the same rights. */
+  withoutEffect?(request: Request): Request;
 }
 
 export interface ResponseHeader {
