@@ -81,7 +81,8 @@ export const createEventKind = ({ eventLifetimeSeconds }: KindServices): Kind =>
     plural: 'events',
     singular: 'event',
     shortNames: ['ev'],
-    description: 'A report of something that happened in the cluster, retained for a limited time.',
+    description:
+      'A report of something that happened in the cluster, retained for a limited time. Events are best-effort, supplemental data: their reporters may lose or merge them, so do not rely on one being there, or on its timing.',
     fields,
     otherVersions: { 'events.k8s.io/v1': namesInEventsV1 },
     requiredFields: ['metadata', 'involvedObject'],
