@@ -35,6 +35,15 @@ export interface Runtime {
   /** In the terms of Node.js: `linux`, `x64`. */
   readonly platform: string;
   readonly arch: string;
+  /** Undefined for sources that no build has stamped. */
+  readonly build?: Build | undefined;
+}
+
+/** The sources and the time of a build. */
+export interface Build {
+  readonly commit: string;
+  readonly treeState: string;
+  readonly date: string;
 }
 
 export interface Heap {

@@ -13,13 +13,22 @@ import { FlagError, flagHelp, parseFlags, type ServerFlags } from './flags.ts';
 import { stop } from './lifecycle.ts';
 import { openStderr } from './stderr.ts';
 import { storageCommand, storageHelp } from './storage-command/storage-command.ts';
-import type { Environment } from './environment.ts';
-import { version } from './version.ts';
+import type { Build, Environment } from './environment.ts';
+import { describeVersion, parseBuild, version } from './version.ts';
 
 /** The program: with main.ts the only file that reads arguments, signals and the system clock. */
 
 const logOutput = createLogOutput(openStderr(), systemClock);
 process.on('exit', () => logOutput.flushSync());
+
+/** The image has the file; `npm run build` leaves none. */
+async function readBuild(): Promise<Build | undefined> {
+  try {
+    return parseBuild(await readFile(new URL('build.json', import.meta.url), 'utf8'));
+  } catch {
+    return undefined; // without it, or with half of it, the server is the same
+  }
+}
 
 const environment: Environment = {
   clock: systemClock,
@@ -40,7 +49,7 @@ const environment: Environment = {
   connectEtcd: http2Connect,
   connectKms: { v1: kmsV1Service, v2: kmsV2Service },
   listen,
-  runtime: process,
+  runtime: { version: process.version, platform: process.platform, arch: process.arch, build: await readBuild() },
   heap: () => {
     const { used_heap_size: usedBytes, heap_size_limit: limitBytes } = getHeapStatistics();
     return { usedBytes, limitBytes };
@@ -106,7 +115,7 @@ try {
     process.exit(await configCommand(args, environment, print, (line) => void process.stderr.write(`${line}\n`)));
   const flags = parseFlags(process.argv.slice(2));
   if (flags.help) process.stdout.write(`${flagHelp()}${configHelp}${storageHelp}`);
-  else if (flags.version) process.stdout.write(`cluster-apiserver ${version}\n`);
+  else if (flags.version) process.stdout.write(`${describeVersion(environment.runtime)}\n`);
   else await serve(flags);
 } catch (error) {
   process.stderr.write(

@@ -1,5 +1,6 @@
+import { isJsonObject } from '@cluster-apiserver/model';
 import type { VersionInfo } from '@cluster-apiserver/pipeline';
-import type { Runtime } from './environment.ts';
+import type { Build, Runtime } from './environment.ts';
 
 /** The version of this server; see CHANGELOG.md. */
 export const version = '0.1.0';
@@ -8,15 +9,28 @@ export const version = '0.1.0';
 const kubernetesVersion = { major: '1', minor: '36', patch: '2' };
 
 /** The content of `/version`. Clients parse gitVersion and ignore what follows the plus sign. */
-export const getVersionInfo = ({ version: ofNode, platform, arch }: Runtime): VersionInfo => ({
+export const getVersionInfo = ({ version: ofNode, platform, arch, build }: Runtime): VersionInfo => ({
   major: kubernetesVersion.major,
   minor: kubernetesVersion.minor,
   gitVersion: `v${kubernetesVersion.major}.${kubernetesVersion.minor}.${kubernetesVersion.patch}+platform.${version}`,
-  // The build does not record the commit.
-  gitCommit: 'unknown',
-  gitTreeState: 'unknown',
-  buildDate: '1970-01-01T00:00:00Z',
+  gitCommit: build?.commit ?? 'unknown',
+  gitTreeState: build?.treeState ?? 'unknown',
+  buildDate: build?.date ?? '1970-01-01T00:00:00Z',
   goVersion: `node${ofNode.replace(/^v/, '')}`,
   compiler: 'v8',
   platform: `${platform}/${arch === 'x64' ? 'amd64' : arch}`,
 });
+
+/** What `--version` prints. */
+export const describeVersion = ({ build }: Pick<Runtime, 'build'>): string =>
+  `cluster-apiserver ${version}${build ? ` (commit ${build.commit}, ${build.date})` : ''}`;
+
+/** Reads the file that a build leaves beside the program. Undefined if it has another form. */
+export function parseBuild(text: string): Build | undefined {
+  const stamp: unknown = JSON.parse(text);
+  if (!isJsonObject(stamp)) return undefined;
+  const { commit, treeState = 'unknown', date } = stamp;
+  return typeof commit === 'string' && typeof treeState === 'string' && typeof date === 'string'
+    ? { commit, treeState, date }
+    : undefined;
+}

@@ -19,7 +19,12 @@ const kind = (group: string, plural: string, storagePrefix?: string): Kind =>
     ...(storagePrefix !== undefined && { storagePrefix }),
   });
 
-function open(lists: readonly object[], connectKms: object = {}, kinds: readonly Kind[] = []) {
+function open(
+  lists: readonly object[] | undefined,
+  connectKms: object = {},
+  kinds: readonly Kind[] = [],
+  lines: string[] = [],
+) {
   const clock = fakeClock();
   const configuration = {
     apiVersion: 'apiserver.config.k8s.io/v1',
@@ -27,7 +32,7 @@ function open(lists: readonly object[], connectKms: object = {}, kinds: readonly
     resources: lists,
   };
   const options = {
-    flags: parseFlags(['--etcd-servers=http://127.0.0.1:1', '--encryption-provider-config=file']),
+    flags: parseFlags(lists ? ['--encryption-provider-config=file'] : []),
     environment: {
       clock,
       random: seededRandom(1),
@@ -35,7 +40,7 @@ function open(lists: readonly object[], connectKms: object = {}, kinds: readonly
       connectKms,
     },
     metrics: createMetrics({ ofProcess: false }),
-    log: createLog({ clock, format: 'text', verbosity: 0, pid: 1, write: () => true }),
+    log: createLog({ clock, format: 'text', verbosity: 0, pid: 1, write: (line) => lines.push(line) }),
     serverId: '',
     records: createFileRecords(clock),
     keyPrefix: '/registry',
@@ -74,6 +79,19 @@ test('the providers of an object are found by the place of its kind, which may h
   expect(await nameIn('/registry/robots.example.com/n/a')).toBe('example');
   expect(await nameIn('/registry/unserved.example.com/n/a')).toBe('example');
   expect(await nameIn('/registry/unserved/n/a')).toBe('rest');
+});
+
+test('without a configuration an encrypted value names the missing flag, in one line of the log', async () => {
+  const lines: string[] = [];
+  const { transformer } = await open(undefined, {}, [], lines);
+  const value = Buffer.from('k8s:enc:secretbox:v1:key1:xyz');
+  for (const key of ['/registry/a/b', '/registry/a/c'])
+    expect(() => transformer.fromStorage(value, key)).toThrow(
+      'the value begins with "k8s:enc:secretbox:v1:key1:", and --encryption-provider-config is not set',
+    );
+  expect(lines).toHaveLength(1);
+  expect(lines[0]).toContain('--encryption-provider-config is not set" key="/registry/a/b"');
+  expect(transformer.fromStorage(Buffer.from('{}'), '/registry/a/d')).toMatchObject({ stale: false });
 });
 
 test('plugins that were opened are closed if another provider of the configuration fails', async () => {

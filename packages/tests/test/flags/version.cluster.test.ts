@@ -7,5 +7,5 @@ const program = path.resolve(import.meta.dirname, '..', '..', '..', 'server', 'd
 
 test('--version prints the version and starts no server', async () => {
   const { stdout } = await promisify(execFile)(process.execPath, [program, '--version']);
-  expect(stdout).toMatch(/^cluster-apiserver \d+\.\d+\.\d+\n$/);
+  expect(stdout).toMatch(/^cluster-apiserver \d+\.\d+\.\d+( \(commit \w+, \S+\))?\n$/);
 });
