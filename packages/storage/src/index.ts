@@ -8,7 +8,6 @@ export {
   RevisionMismatchError,
   RevisionReplacedError,
   RevisionTooLargeError,
-  StorageAccessDeniedError,
   StorageFullError,
   StorageUnavailableError,
   ValueTooLargeError,
