@@ -1,12 +1,22 @@
 import type { AuditEvent } from './event.ts';
 import { EventQueue, type EventQueueOptions } from './event-queue.ts';
 
+/** Gives reserved room back. */
+export type Release = () => void;
+
 /** Receives audit events. */
 export interface AuditBackend {
   /** Whether requests wait for their events. */
   readonly isBlocking: boolean;
   /** Maximum size of an object in an event; 0 if the backend writes no objects. */
   readonly objectCharactersMax: number;
+  /** In blocking modes: whether a request may begin. False if the backend has no room for its events in time. */
+  waitForRoom(): boolean | Promise<boolean>;
+  /**
+   * In blocking modes: takes room for the objects of an event before they are serialized. Undefined if there is none in
+   * time; the event is then recorded without them. The returned function gives the room back.
+   */
+  reserve(characters: number): Release | undefined | Promise<Release | undefined>;
   /** Whether the request may continue: in `batch` and `blocking` mode always, in `blocking-strict` if the event is recorded. */
   process(event: AuditEvent): boolean | Promise<boolean>;
   /** Makes `close` wait for an event that is still being created. */
@@ -17,7 +27,8 @@ export interface AuditBackend {
 /**
  * What happens if an event cannot be recorded. `batch`: requests do not wait for their events, and failures are counted.
  * `blocking`: requests wait, and continue in any case. `blocking-strict`: requests wait, and are rejected if their first
- * event cannot be recorded.
+ * event cannot be recorded. In both blocking modes load loses no event: requests wait for room in the queue before they
+ * begin, and an event without room for its objects is recorded without them.
  */
 export const auditModes = ['batch', 'blocking', 'blocking-strict'] as const;
 export type AuditMode = (typeof auditModes)[number];
@@ -57,7 +68,7 @@ export function openBackend(options: BackendOptions): AuditBackend & { readonly 
     const truncated = event.hasObjects ? event.truncatedJson() : event.json;
     return truncated.length <= eventCharactersMax ? truncated : undefined;
   };
-  const reportFullQueue = (): void => lost(new Error('the queue is full'), 1);
+  const noRoomNeeded = (): void => {};
 
   return {
     isBlocking: mode !== 'batch',
@@ -65,6 +76,8 @@ export function openBackend(options: BackendOptions): AuditBackend & { readonly 
     get queuedEvents() {
       return queue.events;
     },
+    waitForRoom: () => mode === 'batch' || queue.waitForRoom(),
+    reserve: (characters) => (mode === 'batch' ? noRoomNeeded : queue.reserve(characters)),
     process: (event) => {
       const text = textOf(event);
       if (text === undefined) {
@@ -72,13 +85,13 @@ export function openBackend(options: BackendOptions): AuditBackend & { readonly 
         return true;
       }
       if (mode === 'batch') {
-        if (!queue.add(text)) reportFullQueue();
+        if (!queue.add(text)) lost(new Error('the queue is full'), 1);
         return true;
       }
       return new Promise<boolean>((resolve) => {
         const done = (isSent: boolean): void => resolve(isSent || mode === 'blocking');
-        if (queue.add(text, done)) return;
-        reportFullQueue();
+        if (queue.addAlways(text, done)) return;
+        lost(new Error('the queue is closed'), 1);
         done(false);
       });
     },
@@ -101,6 +114,17 @@ export function uniteBackends(backends: readonly [AuditBackend, ...AuditBackend[
 const createUnion = (backends: readonly AuditBackend[]): AuditBackend => ({
   isBlocking: backends.some(({ isBlocking }) => isBlocking),
   objectCharactersMax: Math.max(...backends.map(({ objectCharactersMax }) => objectCharactersMax)),
+  waitForRoom: () => {
+    const outcomes = backends.map((backend) => backend.waitForRoom());
+    return outcomes.every((outcome) => typeof outcome === 'boolean') ? outcomes.every(Boolean) : areAllTrue(outcomes);
+  },
+  reserve: (characters) => {
+    const reserved = backends.map((backend) => backend.reserve(characters));
+    const settled = reserved.filter((one): one is Release | undefined => !(one instanceof Promise));
+    return settled.length === reserved.length
+      ? uniteReleases(settled)
+      : Promise.all(reserved.map((one) => Promise.resolve(one))).then(uniteReleases);
+  },
   process: (event) => {
     const outcomes = backends.map((backend) => backend.process(event));
     if (outcomes.every((outcome) => typeof outcome === 'boolean')) return outcomes.every(Boolean);
@@ -113,6 +137,13 @@ const createUnion = (backends: readonly AuditBackend[]): AuditBackend => ({
     await Promise.all(backends.map((backend) => backend.close()));
   },
 });
+
+function uniteReleases(releases: readonly (Release | undefined)[]): Release | undefined {
+  const release = (): void => releases.forEach((one) => one?.());
+  if (releases.every((one) => one !== undefined)) return release;
+  release();
+  return undefined;
+}
 
 async function areAllTrue(outcomes: readonly (boolean | Promise<boolean>)[]): Promise<boolean> {
   let isTrue = true;

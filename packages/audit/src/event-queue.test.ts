@@ -81,6 +81,42 @@ describe('Events', () => {
     expect(['abc', 'def', 'gh', 'i'].map((event) => queue.add(event))).toEqual([true, false, true, false]);
   });
 
+  test('wait for room, and what is reserved counts', async () => {
+    const { queue, sends } = openQueue({ charactersMax: 5 });
+    queue.addAlways('abc');
+    const order: string[] = [];
+    const large = Promise.resolve(queue.reserve(4)).then((release) => {
+      order.push('large');
+      return release;
+    });
+    const small = Promise.resolve(queue.waitForRoom()).then((has) => order.push(`small ${has}`));
+    await untilTurned(() => sends.length === 1);
+    expect(order).toEqual([]);
+    sends[0]?.resolve();
+    const release = await large;
+    await small;
+    expect(order.toSorted()).toEqual(['large', 'small true']);
+    expect(queue.add('de')).toBe(false);
+    release?.();
+    expect(queue.add('de')).toBe(true);
+  });
+
+  test('do not wait for room for ever', async () => {
+    const { clock, queue } = openQueue({ charactersMax: 5 });
+    queue.addAlways('too long for the queue');
+    const waits = [queue.waitForRoom(), queue.reserve(2), queue.reserve(6)];
+    expect(waits[2]).toBeUndefined();
+    clock.advance(10_000);
+    expect(await Promise.all(waits.map((one) => Promise.resolve<unknown>(one)))).toEqual([false, undefined, undefined]);
+  });
+
+  test('of requests that were let in are added to a full queue', () => {
+    const { queue } = openQueue({ eventsMax: 2 });
+    expect(addAll(queue, 'abc')).toEqual([true, true, false]);
+    expect(queue.addAlways('d')).toBe(true);
+    expect(queue.events).toBe(3);
+  });
+
   test('that cannot be sent are dropped, and the next ones are sent', async () => {
     const { queue, sent, sends, lost } = openQueue();
     addAll(queue, 'abcd');
@@ -140,7 +176,7 @@ describe('A caller that waits for an event', () => {
   test('learns whether it was sent', async () => {
     const { queue, sends } = openQueue();
     const learned: string[] = [];
-    for (const event of 'abcd') queue.add(event, (isSent) => learned.push(`${event} ${isSent}`));
+    for (const event of 'abcd') queue.addAlways(event, (isSent) => learned.push(`${event} ${isSent}`));
     await untilTurned(() => sends.length === 1);
     sends[0]?.resolve();
     await untilTurned(() => sends.length === 2);
@@ -152,7 +188,7 @@ describe('A caller that waits for an event', () => {
   test('waits 30 seconds at most', async () => {
     const { clock, queue, sends } = openQueue();
     const learned: string[] = [];
-    const wait = (event: string): unknown => queue.add(event, (isSent) => learned.push(`${event} ${isSent}`));
+    const wait = (event: string): unknown => queue.addAlways(event, (isSent) => learned.push(`${event} ${isSent}`));
     wait('a');
     await untilTurned(() => sends.length === 1);
     clock.advance(10_000);
@@ -191,7 +227,7 @@ describe('A closing queue', () => {
   test('drops what is not sent in time and counts it once', async () => {
     const { clock, queue, sends, lost } = openQueue();
     const learned: boolean[] = [];
-    for (const event of 'abcd') queue.add(event, (isSent) => learned.push(isSent));
+    for (const event of 'abcd') queue.addAlways(event, (isSent) => learned.push(isSent));
     const closed = queue.close(10_000);
     clock.advance(10_000);
     await closed;

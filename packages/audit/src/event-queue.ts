@@ -43,6 +43,14 @@ interface Queued {
   readonly sinceMs: number;
 }
 
+interface RoomWaiter {
+  readonly characters: number;
+  /** Called once. */
+  readonly done: (hasRoom: boolean) => void;
+}
+
+/** Maximum time to wait for room in the queue. */
+const roomMsMax = 10_000;
 /** Maximum time that a request waits for its event, if the backend is stuck. */
 const blockedMsMax = 30_000;
 const blockedCheckMs = 1_000;
@@ -53,7 +61,10 @@ export class EventQueue {
   #waiting: Queued[] = [];
   /** Number of events that wait or are being sent. */
   #events = 0;
+  /** Of the events, and those that are reserved. */
   #characters = 0;
+  /** In the order of their calls. */
+  readonly #roomWaiters = new Set<RoomWaiter>();
   #waitingCharacters = 0;
   #sends = 0;
   #isOverdue = false;
@@ -80,9 +91,17 @@ export class EventQueue {
   }
 
   /** Returns false if the queue is full. */
-  add(text: string, done?: (isSent: boolean) => void): boolean {
-    const { clock, eventsMax, charactersMax, batch } = this.#options;
-    if (this.#isClosed || this.#events >= eventsMax || this.#characters + text.length > charactersMax) return false;
+  add(text: string): boolean {
+    return this.#hasRoom(text.length) && this.addAlways(text);
+  }
+
+  /**
+   * Adds an event of a request that was let in when there was room: so the events beyond the limit are as many as such
+   * requests. Returns false if the queue is closed.
+   */
+  addAlways(text: string, done?: (isSent: boolean) => void): boolean {
+    const { clock, batch } = this.#options;
+    if (this.#isClosed) return false;
     const queued = { text, done, sinceMs: done ? clock.monotonicMs() : 0 };
     this.#waiting.push(queued);
     this.#events++;
@@ -99,6 +118,60 @@ export class EventQueue {
     return true;
   }
 
+  /** Waits until the queue has room, after all who wait already. False if that takes too long. */
+  waitForRoom(): boolean | Promise<boolean> {
+    return this.#waitFor(0);
+  }
+
+  /**
+   * Takes room for an event that is not serialized yet. The returned function gives it back. Undefined if there is none in
+   * time.
+   */
+  reserve(characters: number): (() => void) | undefined | Promise<(() => void) | undefined> {
+    const release = (): void => {
+      this.#characters -= characters;
+      this.#admitWaiters();
+    };
+    const hasRoom = this.#waitFor(characters);
+    if (hasRoom instanceof Promise) return hasRoom.then((has) => (has ? release : undefined));
+    return hasRoom ? release : undefined;
+  }
+
+  #waitFor(characters: number): boolean | Promise<boolean> {
+    if (this.#roomWaiters.size === 0 && this.#hasRoom(characters)) {
+      this.#characters += characters;
+      return true;
+    }
+    if (this.#isClosed || characters > this.#options.charactersMax) return false;
+    return new Promise((resolve) => {
+      const cancel = this.#options.clock.after(roomMsMax, () => waiter.done(false));
+      const waiter: RoomWaiter = {
+        characters,
+        done: (hasRoom) => {
+          cancel();
+          this.#roomWaiters.delete(waiter);
+          if (hasRoom) this.#characters += characters;
+          resolve(hasRoom);
+          // Those behind it may need less.
+          if (!hasRoom) this.#admitWaiters();
+        },
+      };
+      this.#roomWaiters.add(waiter);
+    });
+  }
+
+  #admitWaiters(): void {
+    for (const waiter of this.#roomWaiters) {
+      if (!this.#hasRoom(waiter.characters)) return;
+      waiter.done(true);
+    }
+  }
+
+  #hasRoom(characters: number): boolean {
+    const { eventsMax, charactersMax } = this.#options;
+    return !this.#isClosed && this.#events < eventsMax && this.#characters + characters <= charactersMax;
+  }
+
   /** Flushes the queue without throttling. Events that are not sent in time are lost. */
   async close(withinMs: number): Promise<void> {
     this.#isClosing = true;
@@ -112,6 +185,7 @@ export class EventQueue {
     this.#cancelThrottle?.();
     this.#cancelCheck?.();
     for (const queued of this.#blocked) finish(queued, false);
+    for (const waiter of this.#roomWaiters) waiter.done(false);
     if (this.#events > 0) this.#options.lost(new Error('the server stopped before they were sent'), this.#events);
   }
 
@@ -166,6 +240,7 @@ export class EventQueue {
         this.#blocked.delete(queued);
         finish(queued, isSent);
       }
+      this.#admitWaiters();
       if (this.#isClosing) this.#sendDue();
       else if (this.#waiting.length > 0) this.#scheduleSends();
       if (this.#events === 0 && this.#isClosing) this.#empty.resolve();

@@ -12,16 +12,25 @@ let recorded: Record<string, unknown>[];
 let counted: string[];
 /** What the backend makes of the next events. */
 let process: () => boolean | Promise<boolean>;
+/** Whether the backend has room for the next events. */
+let hasRoom: () => boolean | Promise<boolean>;
 
 beforeEach(() => {
   recorded = [];
   counted = [];
   process = () => true;
+  hasRoom = () => true;
 });
 
 const backend: AuditBackend = {
   isBlocking: true,
   objectCharactersMax: 100_000,
+  waitForRoom: () => hasRoom(),
+  reserve: () => {
+    const found = hasRoom();
+    const release = (has: boolean): (() => void) | undefined => (has ? () => void counted.push('released') : undefined);
+    return found instanceof Promise ? found.then(release) : release(found);
+  },
   process: (event) => {
     recorded.push(JSON.parse(event.json));
     return process();
@@ -292,6 +301,54 @@ describe('A request', () => {
     await recorder.logFailure(error as StatusError, false);
     expect(stages()).toEqual(['RequestReceived']);
     expect(counted).toEqual(['Metadata', 'event', 'rejected']);
+  });
+
+  test.each([
+    ['at once', () => false],
+    ['later', async () => false],
+  ])('without room for its events is refused %s, and nothing is recorded of it', async (_, outcome) => {
+    hasRoom = outcome;
+    const { recorder } = begin({ level: 'Metadata', omitStages: ['RequestReceived'] });
+    const error = await Promise.resolve(recorder.logRequestReceived(ann)).catch((caught: unknown) => caught);
+    expect(error).toMatchObject({ code: 429, details: { retryAfterSeconds: 1 } });
+    await recorder.logFailure(error as StatusError, false);
+    expect(stages()).toEqual([]);
+    expect(counted).toEqual(['Metadata', 'rejected']);
+  });
+
+  test('that is not authenticated is refused in the same way', async () => {
+    hasRoom = async () => false;
+    const { recorder } = begin({ level: 'Metadata' });
+    await expect(recorder.logFailure(new StatusError('Unauthorized', 'no', {}), false)).rejects.toMatchObject({
+      code: 429,
+    });
+    expect(stages()).toEqual([]);
+  });
+
+  test('that the policy omits needs no room', () => {
+    hasRoom = async () => false;
+    const { recorder } = begin({ level: 'None' });
+    expect(recorder.logRequestReceived(ann)).toBeUndefined();
+  });
+
+  test('without room for its objects is recorded without them', async () => {
+    const { recorder } = begin({ level: 'Request' });
+    await recorder.logRequestReceived(ann);
+    recorder.logRequestObject({ metadata: {} }, 100);
+    hasRoom = async () => false;
+    await recorder.logResponse(200, false);
+    expect(recorded[1]).toMatchObject({ stage: 'ResponseComplete', annotations: { 'audit.k8s.io/truncated': 'true' } });
+    expect(recorded[1]).not.toHaveProperty('requestObject');
+  });
+
+  test('gives the room of its objects back when they are recorded', async () => {
+    const { recorder } = begin({ level: 'Request' });
+    await recorder.logRequestReceived(ann);
+    recorder.logRequestObject({ metadata: {} }, 100);
+    hasRoom = async () => true;
+    await recorder.logResponse(200, false);
+    expect(recorded[1]).toHaveProperty('requestObject');
+    expect(counted.filter((one) => one === 'released')).toHaveLength(1);
   });
 
   test('with a response gets it, recorded or not', async () => {

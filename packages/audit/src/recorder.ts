@@ -94,9 +94,24 @@ export class Recorder {
   logRequestReceived(user: UserInfo): Promise<void> | undefined {
     this.#user = user;
     this.#evaluate();
+    const admitted = this.#requireRoom();
+    if (admitted) return admitted.then(() => this.#recordReceived());
+    return this.#recordReceived();
+  }
+
+  #recordReceived(): Promise<void> | undefined {
     const recorded = this.#record('RequestReceived', undefined);
     if (typeof recorded !== 'boolean') return recorded.then((isRecorded) => this.#requireRecorded(isRecorded));
-    return recorded ? undefined : Promise.reject(this.#refuse());
+    return recorded ? undefined : Promise.reject(this.#refuse(notStored()));
+  }
+
+  /** The events of the request must have room before it has an effect or a response. */
+  #requireRoom(): Promise<void> | undefined {
+    const hasRoom = !this.#rule || this.#context.backend.waitForRoom();
+    if (hasRoom === true) return undefined;
+    return Promise.resolve(hasRoom).then((has) => {
+      if (!has) throw this.#refuse(tooManyEvents());
+    });
   }
 
   logImpersonatedUser(user: UserInfo, constraint: string | undefined): void {
@@ -146,9 +161,15 @@ export class Recorder {
   }
 
   logFailure(failure: StatusError, isInternal: boolean): Promise<void> | undefined {
-    const status = failure.toStatus();
     const isKnown = this.#user !== undefined;
     this.#evaluate();
+    const admitted = isKnown ? undefined : this.#requireRoom();
+    if (admitted) return admitted.then(() => this.#recordFailure(failure, isInternal, isKnown));
+    return this.#recordFailure(failure, isInternal, isKnown);
+  }
+
+  #recordFailure(failure: StatusError, isInternal: boolean, isKnown: boolean): Promise<void> | undefined {
+    const status = failure.toStatus();
     if (isInternal) {
       const message = `APIServer panic'd: ${failure.cause instanceof Error ? failure.cause.message : String(failure.cause)}`;
       const response: ResponseStatus = { status: 'Failure', message, reason: 'InternalError', code: failure.code };
@@ -189,14 +210,14 @@ export class Recorder {
   }
 
   #requireRecorded(isRecorded: boolean): void {
-    if (!isRecorded) throw this.#refuse();
+    if (!isRecorded) throw this.#refuse(notStored());
   }
 
   /** Rejects the request; nothing else is recorded of it. */
-  #refuse(): StatusError {
+  #refuse(refusal: StatusError): StatusError {
     this.#rule = undefined;
     this.#context.measures.rejected();
-    return new StatusError('InternalError', 'Internal error occurred: failed to store audit event');
+    return refusal;
   }
 
   /** Adds fields of the object that the path does not contain. */
@@ -251,27 +272,53 @@ export class Recorder {
   }
 
   #recordWithObjects(facts: EventFacts): boolean | Promise<boolean> {
-    const context = this.#context;
-    const characters = this.#objectCharacters;
-    if (this.#isTruncated || context.serializingCharacters + characters > serializingCharactersMax) {
+    const reserved = this.#isTruncated ? undefined : this.#context.backend.reserve(this.#objectCharacters);
+    if (!(reserved instanceof Promise)) return this.#recordReserved(facts, reserved);
+    return this.#track(reserved.then((release) => this.#recordReserved(facts, release)));
+  }
+
+  /** Without room for the objects the event is recorded without them. */
+  #recordReserved(facts: EventFacts, release: (() => void) | undefined): boolean | Promise<boolean> {
+    if (!release) {
       this.#isTruncated = true;
       return this.#process(facts, undefined);
     }
+    const process = (objects: EventObjects | undefined): boolean | Promise<boolean> => {
+      try {
+        return this.#process(facts, objects);
+      } finally {
+        release();
+      }
+    };
+    const serialized = this.#serializeObjects();
+    return serialized instanceof Promise ? this.#track(serialized.then(process)) : process(serialized);
+  }
+
+  #serializeObjects(): EventObjects | undefined | Promise<EventObjects | undefined> {
+    const context = this.#context;
+    const characters = this.#objectCharacters;
+    if (context.serializingCharacters + characters > serializingCharactersMax) {
+      this.#isTruncated = true;
+      return undefined;
+    }
     const written = runTask(context.clock, undefined, this.#writeObjects(), characters >= largeBytesMin);
-    if (!(written instanceof Promise)) return this.#process(facts, written);
+    if (!(written instanceof Promise)) return written;
     context.serializingCharacters += characters;
-    const processed = written
+    return written
       .catch((error: unknown) => {
         context.report(error);
         this.#isTruncated = true;
         return undefined;
       })
-      .then((objects) => {
+      .finally(() => {
         context.serializingCharacters -= characters;
-        return this.#process(facts, objects);
       });
-    context.backend.track(processed);
-    return context.backend.isBlocking ? processed : true;
+  }
+
+  #track(processed: Promise<boolean>): boolean | Promise<boolean> {
+    const { backend } = this.#context;
+    backend.track(processed);
+    return backend.isBlocking ? processed : true;
   }
 
   *#writeObjects(): SyncTask<EventObjects | undefined> {
@@ -292,6 +339,14 @@ export class Recorder {
 }
 
 const toText = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+
+const notStored = (): StatusError =>
+  new StatusError('InternalError', 'Internal error occurred: failed to store audit event');
+
+const tooManyEvents = (): StatusError =>
+  new StatusError('TooManyRequests', 'too many audit events wait to be written, please try again later', {
+    retryAfterSeconds: 1,
+  });
 
 /** After the response only the time of recording matters, not its outcome. */
 const toVoid = (recorded: boolean | Promise<boolean>): Promise<void> | undefined =>

@@ -13,7 +13,7 @@ export interface Auditor {
 /** A promise if the request must wait until the event has been written. */
 export type PendingWrite = Promise<void> | undefined;
 
-/** The audit events of one request. No method throws, and only the promise of `logRequestReceived` rejects. */
+/** The audit events of one request. No method throws, and only the promises of `logRequestReceived` and `logFailure` reject. */
 export interface AuditRecorder {
   /** Rejects with a StatusError if the request must not proceed unrecorded. */
   logRequestReceived(user: UserInfo): PendingWrite;
@@ -32,6 +32,6 @@ export interface AuditRecorder {
   logResponseStatus(status: Status): void;
   /** `sentLater` is a response whose body is generated while it is sent. */
   logResponse(code: number, sentLater: boolean): PendingWrite;
-  /** `isInternal` is an error that was not meant as a response. */
+  /** `isInternal` is an error that was not meant as a response. Rejects with a StatusError to respond with instead. */
   logFailure(error: StatusError, isInternal: boolean): PendingWrite;
 }

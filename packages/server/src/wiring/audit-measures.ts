@@ -19,7 +19,7 @@ export function createAuditMeasures(metrics: Metrics): AuditMeasures {
   });
   const rejected = metrics.counter({
     name: 'apiserver_audit_requests_rejected_total',
-    help: 'Requests rejected because their first audit event could not be recorded.',
+    help: 'Requests rejected because their audit events could not be recorded.',
   });
   const countEvent = events.series({});
   // A level appears in the metrics when it is first chosen.

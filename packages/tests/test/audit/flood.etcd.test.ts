@@ -1,0 +1,89 @@
+/** Requests whose events are larger than the queue of the audit log: every response has its event. */
+import { once } from 'node:events';
+import { connect } from 'node:http2';
+import { text } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { type AuditedServer, policyOf, serveAudited } from './audited-server.ts';
+
+let etcd: RealEtcd;
+let audited: AuditedServer | undefined;
+beforeAll(async () => {
+  etcd = await startEtcd();
+});
+afterEach(async () => {
+  await audited?.close();
+  audited = undefined;
+});
+afterAll(() => etcd.stop());
+
+const accounts = '/api/v1/namespaces/team/serviceaccounts';
+const annotation = 'x'.repeat(200_000);
+const lost = 'apiserver_audit_error_total{plugin="log"}';
+
+/** Names of the objects whose request has an event of its end, by the status code. */
+function completed({ events }: AuditedServer, verb: string): Map<number, string[]> {
+  const found = events().filter(
+    (event) =>
+      event.stage === 'ResponseComplete' && event.verb === verb && event.objectRef?.['resource'] === 'serviceaccounts',
+  );
+  const byCode = Map.groupBy(found, ({ responseStatus }) => responseStatus?.code ?? 0);
+  return new Map(Array.from(byCode, ([code, ones]) => [code, ones.map(({ objectRef }) => objectRef?.name ?? '')]));
+}
+
+test.each(['blocking', 'blocking-strict'])(
+  '300 large creates at once, in the mode %s',
+  async (mode) => {
+    audited = await serveAudited({
+      etcd,
+      policy: policyOf({ level: 'RequestResponse', omitStages: ['RequestReceived'] }),
+      flags: [`--audit-log-mode=${mode}`, '--max-mutating-requests-inflight=300', '--audit-log-batch-buffer-size=20'],
+    });
+    const { server, metric } = audited;
+    const create = async (at: number): Promise<string | undefined> => {
+      const name = `robot-${at}`;
+      const { status } = await server.request('POST', accounts, { metadata: { name, annotations: { annotation } } });
+      expect([201, 429, 503]).toContain(status);
+      return status === 201 ? name : undefined;
+    };
+    const created = (await Promise.all(Array.from({ length: 300 }, (_, at) => create(at)))).filter(Boolean);
+    expect(created.length).toBeGreaterThan(0);
+    const { body } = await server.request('GET', accounts);
+    const stored = (body.items ?? []).map(({ metadata }) => metadata.name);
+    const recorded = completed(audited, 'create').get(201) ?? [];
+    expect(new Set(recorded)).toEqual(new Set(stored));
+    expect(recorded).toHaveLength(stored.length);
+    expect(new Set(created)).toEqual(new Set(stored));
+    expect(await metric(lost)).toBe(0);
+  },
+  120_000,
+);
+
+test('large reads over HTTP/2 that nobody paces', async () => {
+  audited = await serveAudited({
+    etcd,
+    policy: policyOf({ level: 'RequestResponse' }),
+    flags: ['--audit-log-mode=blocking', '--audit-log-batch-buffer-size=50'],
+  });
+  const { server, metric } = audited;
+  await server.request('POST', accounts, { metadata: { name: 'large', annotations: { annotation } } });
+  const sessions = Array.from({ length: 6 }, () => connect(server.url, { ca: server.certificate }));
+  const read = async (at: number): Promise<number> => {
+    const session = sessions[at % sessions.length];
+    if (!session) return 0;
+    const stream = session.request({
+      ':path': `${accounts}/large?read=${at}.`,
+      authorization: `Bearer ${server.token}`,
+    });
+    const [headers] = (await once(stream, 'response')) as [{ readonly ':status': number }];
+    await text(stream);
+    return headers[':status'];
+  };
+  const statuses = await Promise.all(Array.from({ length: 600 }, (_, at) => read(at)));
+  for (const session of sessions) session.close();
+  const answered = statuses.filter((status) => status === 200).length;
+  expect(answered).toBeGreaterThan(0);
+  const recorded = completed(audited, 'get').get(200) ?? [];
+  expect(recorded.filter((name) => name === 'large')).toHaveLength(answered);
+  expect(await metric(lost)).toBe(0);
+}, 120_000);
