@@ -122,6 +122,12 @@ describe('The call of a request', () => {
     expect(timers).toEqual([]);
   });
 
+  test('has the reason of its deadline before the timer has fired', () => {
+    expect(call.signal.aborted).toBe(false);
+    nowMs = call.deadlineMs;
+    expect(() => throwIfAborted(call)).toThrow(DeadlineExceededError);
+  });
+
   test('no longer depends on its caller when it is detached', () => {
     caller.disconnect();
     expect(detach(call)).toEqual(callUntil(3_000));

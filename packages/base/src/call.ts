@@ -86,6 +86,8 @@ export class RequestCall implements Call {
 
   get signal(): AbortSignal {
     if (!this.#controller) this.#controller = this.#createController();
+    // The timer may fire some callbacks later, and `isAborted` already holds.
+    else if (this.#leftMs() <= 0) this.#controller.abort(new DeadlineExceededError());
     return this.#controller.signal;
   }
 
