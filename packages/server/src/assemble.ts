@@ -12,6 +12,7 @@ import { openContext } from './wiring/context.ts';
 import { startControllers } from './wiring/controllers.ts';
 import { createFindAccount } from './wiring/find-account.ts';
 import { openListener } from './wiring/listener.ts';
+import { createLoopback } from './wiring/loopback.ts';
 import { startSystemNamespaces } from './wiring/namespaces.ts';
 import { createRequestHandler } from './wiring/request-handler.ts';
 import { openResources } from './wiring/served-resources.ts';
@@ -52,6 +53,9 @@ export async function assemble(
     const accounts = accountTokens?.createAuthenticator(createFindAccount(served.resources));
     const authenticators = await openAuthenticators(context, accounts, cleanup);
     const auditor = await openAudit(context, cleanup);
+    const userAgent = `cluster-apiserver/${context.version.gitVersion}`;
+    const loopback = createLoopback({ ...environment, ...access, auditor, userAgent });
+    served.namespaces?.connect(loopback);
     const issuerDocuments = accountTokens?.documents ?? {};
     const handler = createRequestHandler(
       context,

@@ -229,6 +229,45 @@ describe('a server with auto-provisioned namespaces', () => {
     });
   });
 
+  /** Waits until the policy is enforced on writes of `resource` whose name begins with `denied-`. */
+  const denyCreations = async (group: string, resource: string): Promise<() => Promise<unknown>> => {
+    const policies = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies';
+    const bindings = policies.replace(/ies$/, 'ybindings');
+    const name = `deny-${resource}`;
+    const rule = { apiGroups: [group], apiVersions: ['*'], operations: ['CREATE'], resources: [resource] };
+    const spec = {
+      matchConstraints: { resourceRules: [rule] },
+      validations: [{ expression: "!object.metadata.name.startsWith('denied-')" }],
+    };
+    expect(await server.request('POST', policies, { metadata: { name }, spec })).toMatchObject({ status: 201 });
+    const binding = { metadata: { name }, spec: { policyName: name, validationActions: ['Deny'] } };
+    expect(await server.request('POST', bindings, binding)).toMatchObject({ status: 201 });
+    return () =>
+      Promise.all([server.request('DELETE', `${policies}/${name}`), server.request('DELETE', `${bindings}/${name}`)]);
+  };
+
+  test('an object that admission rejects leaves no namespace', async () => {
+    const allow = await denyCreations('', 'serviceaccounts');
+    const namespace = uniqueName();
+    expect(await server.request('POST', accountsIn(namespace), account('denied-a'))).toMatchObject({ status: 422 });
+    expect(await server.request('GET', `${all}/${namespace}`)).toMatchObject({ status: 404 });
+    await allow();
+  });
+
+  test('a policy about namespaces decides on provisioned ones, too', async () => {
+    const allow = await denyCreations('', 'namespaces');
+    const namespace = `denied-${uniqueName()}`;
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, at) => server.request('POST', accountsIn(namespace), account(`a${at}`))),
+    );
+    for (const answer of answers)
+      expect(answer).toMatchObject({ status: 422, body: { details: { kind: 'namespaces', name: namespace } } });
+    expect(await server.request('GET', `${all}/${namespace}`)).toMatchObject({ status: 404 });
+    expect((await server.request('GET', accountsIn(namespace))).body.items).toEqual([]);
+    await allow();
+    expect(await server.request('POST', accountsIn(namespace), account('a'))).toMatchObject({ status: 201 });
+  });
+
   test('a deletion deletes all of its objects, then the namespace', async () => {
     const namespace = uniqueName();
     const about = { involvedObject: { namespace } };

@@ -206,13 +206,13 @@ describe('the plugins that an operator chooses', () => {
     'ValidatingAdmissionWebhook',
   ];
   test.each([
-    [[], [], ['NamespaceAutoProvision', ...dynamic]],
+    [[], [], [...dynamic, 'NamespaceAutoProvision']],
     [[], ['NamespaceAutoProvision'], dynamic],
     [[], ['NamespaceAutoProvision', ...dynamic], []],
     [['NamespaceLifecycle'], [], ['NamespaceLifecycle', ...dynamic]],
     [['NamespaceLifecycle'], ['NamespaceAutoProvision'], ['NamespaceLifecycle', ...dynamic]],
-    [['NamespaceAutoProvision'], [], ['NamespaceAutoProvision', ...dynamic]],
-    [['NamespaceAutoProvision'], ['NamespaceLifecycle'], ['NamespaceAutoProvision', ...dynamic]],
+    [['NamespaceAutoProvision'], [], [...dynamic, 'NamespaceAutoProvision']],
+    [['NamespaceAutoProvision'], ['NamespaceLifecycle'], [...dynamic, 'NamespaceAutoProvision']],
     [['NamespaceExists'], [], ['NamespaceLifecycle', 'NamespaceExists', ...dynamic]],
     [['NamespaceExists'], ['NamespaceLifecycle'], ['NamespaceExists', ...dynamic]],
     [
@@ -226,11 +226,11 @@ describe('the plugins that an operator chooses', () => {
       [],
       [
         'AlwaysAdmit',
-        'NamespaceAutoProvision',
         'EventRateLimit',
         'OwnerReferencesPermissionEnforcement',
         ...dynamic,
         'AlwaysDeny',
+        'NamespaceAutoProvision',
       ],
     ],
   ])('with %j on and %j off are %j', (enabled, disabled, plugins) => {
@@ -239,7 +239,10 @@ describe('the plugins that an operator chooses', () => {
 
   test.each([
     ['NamespaceLifecycl', 'did you mean NamespaceLifecycle?'],
-    ['Nothing', expect.stringMatching(/^there is AlwaysAdmit, NamespaceAutoProvision, .*, AlwaysDeny$/)],
+    [
+      'Nothing',
+      expect.stringMatching(/^there is AlwaysAdmit, NamespaceLifecycle, .*, AlwaysDeny, NamespaceAutoProvision$/),
+    ],
     ['', expect.stringMatching(/^there is /)],
     ['constructor', expect.stringMatching(/^there is /)],
     ['ResourceQuota', 'it is about resource quotas, which are not served'],

@@ -15,16 +15,19 @@ const dynamic = [
   'ValidatingAdmissionWebhook',
 ] as const;
 
-/** All plugins in the order in which they are called, which is that of kube-apiserver. */
+/**
+ * All plugins in the order in which they are called. It is that of kube-apiserver but for the plugin that creates namespaces:
+ * an object that any other one rejects must not leave a namespace.
+ */
 const admissionPlugins = [
   'AlwaysAdmit',
-  'NamespaceAutoProvision',
   'NamespaceLifecycle',
   'NamespaceExists',
   'EventRateLimit',
   'OwnerReferencesPermissionEnforcement',
   ...dynamic,
   'AlwaysDeny',
+  'NamespaceAutoProvision',
 ] as const;
 export type AdmissionPluginName = (typeof admissionPlugins)[number];
 

@@ -35,7 +35,7 @@ export const createNamespaceLifecycle = (namespaces: Namespaces): AdmissionPlugi
 /** A new object auto-provisions its namespace, unless that is terminating. */
 export const createNamespaceAutoProvision = (namespaces: Namespaces): AdmissionPlugin => ({
   name: 'NamespaceAutoProvision',
-  // Runs after validation: an invalid object must not create a namespace.
+  // Runs after validation and after all other plugins: a rejected object must not create a namespace.
   validate: (context) => {
     requireDeletable(context);
     const namespace = getRequiredNamespace(namespaces, context);

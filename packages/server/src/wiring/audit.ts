@@ -8,7 +8,6 @@ import {
 } from '@cluster-apiserver/audit';
 import type { CleanupStack } from '@cluster-apiserver/base';
 import { loadAuditPolicy, loadWebhookConnection } from '@cluster-apiserver/config';
-import type { Auditor } from '@cluster-apiserver/pipeline';
 import { asError } from '../as-error.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
 import { createAuditMeasures, type AuditPlugin, createBackendMeasures } from './audit-measures.ts';
@@ -32,7 +31,10 @@ const bodyCharactersMax = 10 * megabyte;
 const webhookSendsMax = 4;
 
 /** Records requests by --audit-policy-file; undefined if nothing is recorded. */
-export async function openAudit(options: WiringContext, cleanup: CleanupStack): Promise<Auditor | undefined> {
+export async function openAudit(
+  options: WiringContext,
+  cleanup: CleanupStack,
+): Promise<ReturnType<typeof createAuditor> | undefined> {
   const { flags, environment, metrics, log } = options;
   checkAuditFlags(flags);
   const policy = await followConfiguration(

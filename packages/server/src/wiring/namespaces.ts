@@ -4,6 +4,7 @@ import {
   type Clock,
   type Random,
   type CleanupStack,
+  requireValue,
   sleep,
   type Span,
   awaitWithin,
@@ -11,29 +12,33 @@ import {
 } from '@cluster-apiserver/base';
 import type { Namespaces } from '@cluster-apiserver/gates';
 import { decode, StatusError } from '@cluster-apiserver/model';
-import { create, getCached, type Resource } from '@cluster-apiserver/registry';
+import { getCached, type Resource } from '@cluster-apiserver/registry';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { WiringContext } from './context.ts';
+import type { Loopback } from './loopback.ts';
 import type { ServedResources } from './served-resources.ts';
 
 /** All requests that wait for a namespace share its creation, so the creation has its own deadline. */
 const createTimeoutMs = 10_000;
 
-/** Field manager of created namespaces. */
-const manager = 'apiserver';
+/** Admission needs namespaces, and their creation needs admission: so the loopback is connected after both are open. */
+export interface ConnectedNamespaces extends Namespaces {
+  connect(loopback: Loopback): void;
+}
 
 /** The namespaces for admission, read from the watch cache. */
-export function createNamespaces(resource: Resource, clock: Clock): Namespaces {
+export function createNamespaces(resource: Resource, clock: Clock): ConnectedNamespaces {
   const { kind, collection } = resource;
+  let connected: Loopback | undefined;
   const inFlight = new Map<string, Promise<void>>();
   const createNamespace = async (name: string, trace: Span | undefined): Promise<void> => {
     const call = callUntil(clock.monotonicMs() + createTimeoutMs, trace);
     const names = { kind: kind.kind, apiVersion: kind.apiVersion };
     const draft = decode(kind.schema, { ...names, metadata: { name } }, () => {});
-    const options = { namespace: undefined, dryRun: false, manager, warn: () => {} };
     try {
-      const { revision } = await create(resource, draft, options, call);
+      const loopback = requireValue(connected, 'assemble connects it before requests are served');
+      const { revision } = await loopback.create(resource, draft, call);
       await collection.waitUntilFresh(revision, call);
     } catch (error) {
       if (!(error instanceof StatusError && error.reason === 'AlreadyExists')) throw error;
@@ -41,6 +46,9 @@ export function createNamespaces(resource: Resource, clock: Clock): Namespaces {
     }
   };
   return {
+    connect: (loopback) => {
+      connected = loopback;
+    },
     find: (name) => {
       const found = getCached(resource, undefined, name);
       return (
@@ -52,13 +60,15 @@ export function createNamespaces(resource: Resource, clock: Clock): Namespaces {
     },
     refresh: async (call) => collection.waitUntilFresh(undefined, call),
     create: (name, call) => {
-      // Concurrent requests for one namespace share its creation; if it fails, the next request tries again.
+      // Concurrent requests for one namespace share its creation and a rejection. If it fails, the next request tries again.
       const others = inFlight.get(name);
       if (others)
         return awaitWithin(
           clock,
           call,
-          others.catch(() => {}),
+          others.catch((error: unknown) => {
+            if (isRejection(error)) throw error;
+          }),
         );
       const making = createNamespace(name, call.trace).finally(() => inFlight.delete(name));
       inFlight.set(name, making);
@@ -66,6 +76,8 @@ export function createNamespaces(resource: Resource, clock: Clock): Namespaces {
     },
   };
 }
+
+const isRejection = (error: unknown): boolean => error instanceof StatusError && error.code < 500;
 
 const retries = { firstMs: 100, maxMs: 10_000 };
 

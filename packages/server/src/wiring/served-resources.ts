@@ -1,5 +1,4 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
-import type { Namespaces } from '@cluster-apiserver/gates';
 import { namespaceKind } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
 import { openRegistry, type Registry } from '@cluster-apiserver/registry';
@@ -8,7 +7,7 @@ import type { ServerContext } from './context.ts';
 import { openEncryption } from './encryption.ts';
 import { addStorageChecks } from './health.ts';
 import { getKeyPrefixes } from './key-prefixes.ts';
-import { createNamespaces } from './namespaces.ts';
+import { type ConnectedNamespaces, createNamespaces } from './namespaces.ts';
 import { createWatchCacheReporter, openStorage } from './storage.ts';
 import { createReadMeasures, publishWatchCache } from './watch-cache-measures.ts';
 
@@ -20,7 +19,7 @@ export interface ServedResources extends Pick<Registry, 'resources' | 'views'> {
   /** Resolves when the watch cache has been filled for the first time. */
   readonly filled: Promise<void>;
   /** Undefined if namespaces are not served. */
-  readonly namespaces: Namespaces | undefined;
+  readonly namespaces: ConnectedNamespaces | undefined;
 }
 
 export async function openResources(

@@ -265,6 +265,27 @@ const verbs: readonly ((server: AuditedServer['server'], index: number) => Promi
 ];
 const watchIndex = 6;
 
+test('a provisioned namespace has the events of a request of the server itself', async () => {
+  const { server, events, waitForEvents } = await serve({ policy: everything });
+  expect(
+    (await server.request('POST', '/api/v1/namespaces/new/serviceaccounts', { metadata: { name: 'a' } })).status,
+  ).toBe(201);
+  await waitForEvents('/namespaces/new/serviceaccounts', 2);
+  const ofNamespace = events().filter(({ requestObject }) => JSON.stringify(requestObject)?.includes('"name":"new"'));
+  expect(ofNamespace).toMatchObject([
+    {
+      stage: 'ResponseComplete',
+      verb: 'create',
+      requestURI: '/api/v1/namespaces',
+      user: { username: 'system:apiserver', groups: ['system:authenticated', 'system:masters'] },
+      objectRef: { resource: 'namespaces', name: 'new', apiVersion: 'v1' },
+      responseStatus: { code: 201 },
+      responseObject: { kind: 'Namespace', metadata: { name: 'new', resourceVersion: expect.any(String) } },
+      annotations: { 'authorization.k8s.io/decision': 'allow' },
+    },
+  ]);
+});
+
 describe.each(['blocking', 'batch'])('Of 1,000 requests of every verb in the mode %s', (mode) => {
   test('each stage has exactly one event', async () => {
     const flags = [`--audit-log-mode=${mode}`, '--audit-log-maxsize=1'];

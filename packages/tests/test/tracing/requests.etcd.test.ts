@@ -40,7 +40,15 @@ describe('The spans of a request are', () => {
       'of a create in a new namespace',
       { method: 'POST', path: '/api/v1/namespaces/new/serviceaccounts', body },
       `POST ${collection}`,
-      ['  read body', '  mutating admission', '  validating admission', '    etcd create', '  etcd create'],
+      // Below the admission of the object is that of its namespace.
+      [
+        '  read body',
+        ...admitted,
+        '    mutating admission',
+        '    validating admission',
+        '    etcd create',
+        '  etcd create',
+      ],
     ],
     ['of a get', { path: `${accounts}/read` }, `GET ${object}`, barrier],
     ['of a get from memory', { path: `${accounts}/read?resourceVersion=0` }, `GET ${object}`, []],
