@@ -7,6 +7,7 @@ import { parseRequestInfo } from '../src/request-info.ts';
 export interface DocumentAnswer {
   readonly status: number;
   readonly headers: ApiResponse['headers'];
+  readonly bytes: Buffer;
   readonly text: string;
 }
 
@@ -37,6 +38,6 @@ export function askDocuments(documents: NonResourceRoutes): AskDocument {
       call: {} as never, // and ask no storage
     });
     const bytes = answer.body instanceof Buffer ? answer.body : Buffer.alloc(0);
-    return { status: answer.status, headers: answer.headers, text: bytes.toString() };
+    return { status: answer.status, headers: answer.headers, bytes, text: bytes.toString() };
   };
 }

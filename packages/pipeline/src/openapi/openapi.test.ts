@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import { defineKind, defineSubresource, jsonField, string, subdomainNames } from '@cluster-apiserver/model';
 import { askDocuments } from '../../test/ask-documents.ts';
+import { decodeOpenApi3 } from '../../test/openapi-v3-protobuf.ts';
 import { openApiRoutes } from './openapi.ts';
 import type { Document3 } from './version-3.ts';
 
@@ -165,6 +166,29 @@ test('version 2 is available as protobuf by both media types', async () => {
   }
   for (const accept of ['*/*', 'application/json', `application/json, ${type};q=0.5`])
     expect((await ask('/openapi/v2', { accept })).headers).toMatchObject({ 'content-type': 'application/json' });
+});
+
+test('version 3 is available as protobuf by both media types, with the same content as JSON', async () => {
+  const type = 'application/com.github.proto-openapi.spec.v3.v1.0+protobuf';
+  const { paths } = await json<Index>('/openapi/v3');
+  for (const [path, { serverRelativeURL }] of Object.entries(paths)) {
+    for (const accept of [type, 'application/com.github.proto-openapi.spec.v3@v1.0+protobuf', `${type}, */*;q=0.1`]) {
+      const { status, headers, bytes } = await ask(serverRelativeURL, { accept });
+      expect({ status, headers }).toMatchObject({
+        status: 200,
+        headers: { 'content-type': type, vary: 'Accept', 'cache-control': 'public, immutable' },
+      });
+      expect(decodeOpenApi3(bytes)).toEqual(await document(`/openapi/v3/${path}`));
+    }
+    for (const accept of ['*/*', 'application/json', `application/json, ${type};q=0.5`])
+      expect((await ask(serverRelativeURL, { accept })).headers).toMatchObject({ 'content-type': 'application/json' });
+    expect(await ask(`/openapi/v3/${path}?hash=OLD`, { accept: type })).toMatchObject({
+      status: 301,
+      headers: { location: serverRelativeURL },
+    });
+  }
+  // The index is JSON only, as in kube-apiserver.
+  await expect(ask('/openapi/v3', { accept: type })).rejects.toMatchObject({ code: 406 });
 });
 
 test('the HTML page is complete, loads nothing and escapes text', async () => {

@@ -1,12 +1,5 @@
-import {
-  delimited,
-  encodeWith,
-  type JsonSchema,
-  writeNested,
-  writeTag,
-  varint,
-  type ProtobufWriter,
-} from '@cluster-apiserver/model';
+import { encodeWith, type JsonSchema, writeNested, type ProtobufWriter } from '@cluster-apiserver/model';
+import { encodeExtensions, flag, named, text, texts } from './protobuf-fields.ts';
 import type { Document2 } from './version-2.ts';
 
 /** The served name first; the second is the one that client-go still requests. */
@@ -111,35 +104,4 @@ function schema(to: ProtobufWriter, form: JsonSchema): void {
   for (const one of allOf ?? []) writeNested(to, 24, (message) => schema(message, one));
   if (properties) writeNested(to, 25, (message) => named(message, 1, properties, schema));
   encodeExtensions(to, 31, form);
-}
-
-/** Extensions are encoded as YAML, of which JSON is a subset. */
-function encodeExtensions(to: ProtobufWriter, number: number, of: object): void {
-  const own = Object.entries(of).filter(([name]) => name.startsWith('x-'));
-  named(to, number, Object.fromEntries(own), (any, value) => text(any, 2, JSON.stringify(value)));
-}
-
-function named<T>(
-  to: ProtobufWriter,
-  number: number,
-  all: Readonly<Record<string, T>>,
-  write: (to: ProtobufWriter, value: T) => void,
-): void {
-  for (const [name, value] of Object.entries(all))
-    writeNested(to, number, (pair) => {
-      text(pair, 1, name);
-      writeNested(pair, 2, (message) => write(message, value));
-    });
-}
-
-function text(to: ProtobufWriter, number: number, value: string | undefined): void {
-  if (value !== undefined) writeTag(to, number, delimited).string(value);
-}
-
-function texts(to: ProtobufWriter, number: number, values: readonly string[] = []): void {
-  for (const value of values) text(to, number, value);
-}
-
-function flag(to: ProtobufWriter, number: number, value: boolean | undefined): void {
-  if (value) writeTag(to, number, varint).bool(true);
 }
