@@ -17,9 +17,9 @@ export function splitCodePoints(text: string, budget: Budget): string | readonly
 
 /** Whether the text has surrogates: then it must be split into code points, which takes longer. */
 function chargeFor(text: string, budget: Budget): boolean {
-  budget.charge(text.length >> 4);
+  budget.charge(Math.floor(text.length / 16));
   if (!halves.test(text)) return false;
-  budget.charge(text.length >> 1);
+  budget.charge(Math.floor(text.length / 2));
   return true;
 }
 

@@ -15,7 +15,7 @@ export const format: readonly Overload[] = [
       .map((piece) => {
         if (typeof piece === 'string') return piece;
         const written = verbs[piece.verb].write(piece.argument, piece.precision, budget);
-        budget.charge(clauseSteps + (written.length >> 4));
+        budget.charge(clauseSteps + Math.floor(written.length / 16));
         return written;
       })
       .join(''),
@@ -234,6 +234,6 @@ function writeElement(value: Value, budget: Budget): string {
 }
 
 function quote(text: string, budget: Budget): string {
-  budget.charge(text.length >> 4);
+  budget.charge(Math.floor(text.length / 16));
   return JSON.stringify(text);
 }

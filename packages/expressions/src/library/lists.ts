@@ -63,7 +63,8 @@ export const lists: readonly Overload[] = [
 
 /** What a list of unknown values holds is seen only here. Texts are compared up to where they differ. */
 function order(one: Value, other: Value, budget: Budget): number {
-  if (typeof one === 'string' && typeof other === 'string') budget.charge(Math.min(one.length, other.length) >> 3);
+  if (typeof one === 'string' && typeof other === 'string')
+    budget.charge(Math.floor(Math.min(one.length, other.length) / 8));
   const found = compare(one, other);
   if (found === undefined) throw new EvaluationError('no such overload');
   return found;

@@ -171,7 +171,7 @@ function planMessage(
 
 /** Texts are walked over quickly, and still they are walked over. */
 const sizeOf = (value: Value): number =>
-  typeof value === 'string' || value instanceof Uint8Array ? value.length >> 4 : 0;
+  typeof value === 'string' || value instanceof Uint8Array ? Math.floor(value.length / 16) : 0;
 
 /** One operand that decides is enough, whatever is wrong with others and whatever their order. */
 function planLogic(deciding: boolean, operands: readonly Plan[]): Plan {

@@ -8,7 +8,7 @@ export function equal(left: Value, right: Value, budget: Budget): boolean {
   const [one, other] = [magnitude(left), magnitude(right)];
   if (one !== undefined && other !== undefined) return compareOrdered(one, other) === 0;
   if (left instanceof Opaque && right !== null) {
-    budget.charge(left.size >> 4);
+    budget.charge(Math.floor(left.size / 16));
     return equalOpaque(left, right);
   }
   if (left === null || typeof left !== 'object' || right === null || typeof right !== 'object') return left === right;

@@ -14,8 +14,8 @@ import { Duration, EvaluationError, Optional, Timestamp, Uint, type Value } from
  */
 export function toJson(value: Value, budget: Budget): unknown {
   budget.charge(1);
-  if (typeof value === 'string') budget.charge(value.length >> 4);
-  if (value instanceof Uint8Array) budget.charge(value.length >> 3);
+  if (typeof value === 'string') budget.charge(Math.floor(value.length / 16));
+  if (value instanceof Uint8Array) budget.charge(Math.floor(value.length / 8));
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
   if (typeof value === 'bigint') return integer(value);
   if (typeof value === 'number') return finite(value);
@@ -44,7 +44,7 @@ export function toJson(value: Value, budget: Budget): unknown {
 export function toJsonObject(entries: Iterable<readonly [string, Value]>, budget: Budget): Record<string, unknown> {
   const json: Record<string, unknown> = {};
   for (const [name, value] of entries) {
-    budget.charge(name.length >> 4);
+    budget.charge(Math.floor(name.length / 16));
     setOwn(json, name, toJson(value, budget));
   }
   return json;

@@ -135,7 +135,7 @@ export class ChangeWindow<Item> {
     let low = this.#head;
     let high = this.#changes.length;
     while (low < high) {
-      const middle = (low + high) >>> 1;
+      const middle = Math.floor((low + high) / 2);
       if (requireValue(this.#changes[middle]).revision <= revision) low = middle + 1;
       else high = middle;
     }
