@@ -55,6 +55,17 @@ test('types of practical size can be shared, joined and nested', () => {
   expect(faultsOf(`[${'{"a":[{"b":["c"]}]},'.repeat(1000)}{}]`)).toEqual([]);
 });
 
+test('the Unicode classes of all patterns of an expression are bounded', () => {
+  const matching = (classes: number): string => `"a".matches("${'\\\\pL'.repeat(classes)}")`;
+  expect(faultsOf([matching(250), matching(250)].join(' && '))).toEqual([]);
+  expect(faultsOf([matching(250), matching(251)].join(' && ')).join()).toContain(
+    'the expression has more than 500 Unicode classes in patterns',
+  );
+  const computed = `claims.list.exists(e, "a".matches("${'\\\\pL'.repeat(300)}" + e))`;
+  const list = Array.from({ length: 100 }, (_, index) => String(index));
+  expect(() => valueOf(computed, { list })).toThrow(BudgetExceededError);
+});
+
 test('a message shows the beginning of a long type', () => {
   const [fault = ''] = faultsOf(`(${chain(150, '.map(a,[a])')}) + 1`);
   expect(fault).toContain("applied to '(list(list(");

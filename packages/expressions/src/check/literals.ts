@@ -1,7 +1,7 @@
 import { validateFormat } from '../library/format.ts';
 import type { Library } from '../library/index.ts';
 import { accepts, call } from '../library/overload.ts';
-import { findPatternFault } from '../library/regular-expressions.ts';
+import { PatternCheck } from '../library/regular-expressions.ts';
 import { Budget } from '../run/budget.ts';
 import type { Fault } from '../syntax/fault.ts';
 import { childrenOf, type Node } from '../syntax/node.ts';
@@ -16,9 +16,10 @@ type TypeOf = (node: Node) => Type;
  */
 export function validateLiterals(node: Node, typeOf: TypeOf, library: Library): Fault[] {
   const faults: Fault[] = [];
+  const patterns = new PatternCheck();
   const visit = (part: Node, mayMix: boolean): void => {
     const called = part.kind === 'call' ? library.functionCalled(part) : undefined;
-    if (called) faults.push(...validateCall(called, part.at, typeOf, library));
+    if (called) faults.push(...validateCall(called, part.at, typeOf, library, patterns));
     else if (!mayMix) faults.push(...findMixed(part, typeOf));
     // What is formatted stands in one list whatever its types.
     for (const child of childrenOf(part)) visit(child, mayMix || (called?.method === true && called.name === 'format'));
@@ -58,13 +59,14 @@ function validateCall(
   at: number,
   typeOf: TypeOf,
   library: Library,
+  patterns: PatternCheck,
 ): readonly Fault[] {
   const [first, second] = args;
   switch (name) {
     case 'matches':
     case 'find':
     case 'findAll':
-      return second ? findPatternFault(second) : [];
+      return second ? patterns.findFault(second) : [];
     case 'int':
     case 'uint':
     case 'double':

@@ -31,14 +31,32 @@ export const regularExpressions: readonly Overload[] = [
   ),
 ];
 
-/** Reports an invalid literal pattern when the expression is checked. */
-export function findPatternFault(pattern: Node): Fault[] {
-  if (pattern.kind !== 'literal' || typeof pattern.value !== 'string') return [];
+/** Each takes about 16 µs to compile, and an expression is checked in one turn of the event loop. */
+const unicodeClassesMax = 500;
+
+/** How many classes such as `\pL` a pattern has, or a few more. */
+const countUnicodeClasses = (pattern: string): number => pattern.match(/\\[pP]/g)?.length ?? 0;
+
+/** Checks the literal patterns of one expression. */
+export class PatternCheck {
+  #unicodeClasses = 0;
+
+  /** Reports an invalid pattern. */
+  findFault(pattern: Node): Fault[] {
+    if (pattern.kind !== 'literal' || typeof pattern.value !== 'string') return [];
+    this.#unicodeClasses += countUnicodeClasses(pattern.value);
+    return this.#unicodeClasses > unicodeClassesMax
+      ? [{ at: pattern.at, message: `the expression has more than ${unicodeClassesMax} Unicode classes in patterns` }]
+      : findSyntaxFault({ at: pattern.at, pattern: pattern.value });
+  }
+}
+
+function findSyntaxFault({ at, pattern }: { readonly at: number; readonly pattern: string }): Fault[] {
   try {
-    compilePattern(pattern.value);
+    compilePattern(pattern);
     return [];
   } catch (error) {
-    return [{ at: pattern.at, message: `invalid regular expression: ${errorMessage(error)}` }];
+    return [{ at, message: `invalid regular expression: ${errorMessage(error)}` }];
   }
 }
 
@@ -60,8 +78,11 @@ function compilePattern(pattern: string): RE2JS {
   return program;
 }
 
+/** What compiling one costs, in steps of the budget. */
+const stepsOfUnicodeClass = 32;
+
 function preparePattern(text: string, pattern: string, budget: Budget): RE2JS {
-  if (!known.get(pattern)) budget.charge(patternLengthMax);
+  if (!known.get(pattern)) budget.charge(patternLengthMax + stepsOfUnicodeClass * countUnicodeClasses(pattern));
   try {
     const program = compilePattern(pattern);
     const cost = costOf(program, text.length);

@@ -1,0 +1,25 @@
+import { seededRandom } from '@cluster-apiserver/base';
+import { createLog } from '@cluster-apiserver/telemetry';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { expect, test } from '@jest/globals';
+import { parseFlags } from '../flags.ts';
+import { openServingCertificate } from './serving-certificate.ts';
+
+test.each([
+  ['cannot be written', 'ENOENT', 'EACCES: permission denied'],
+  ['is a file', 'ENOTDIR', 'never written'],
+])('a directory of certificates that %s is named with its flag, in one line', async (_, readCode, writeMessage) => {
+  const clock = fakeClock();
+  const fail = (message: string, code: string) => Promise.reject(Object.assign(new Error(message), { code }));
+  const files = {
+    read: () => fail(`${readCode}: cannot read`, readCode),
+    write: () => fail(writeMessage, 'EACCES'),
+    list: async () => [],
+    mode: async () => 0o600,
+  };
+  const log = createLog({ clock, format: 'text', verbosity: 0, pid: 1, write: () => true });
+  const environment = { clock, random: seededRandom(1), files };
+  await expect(
+    openServingCertificate(parseFlags(['--cert-dir=there']), environment as never, log), // it uses no more of them
+  ).rejects.toThrow(/^--cert-dir: the certificate in there cannot be used: [^\n]*$/);
+});
