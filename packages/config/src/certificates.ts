@@ -1,9 +1,10 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 
-/** Whether a PEM text contains at least one certificate and all of them are valid. */
+/** Whether a PEM text contains at least one certificate and all of them are valid; the last one may be half-written. */
 export function holdsCertificates(pem: string): boolean {
   const certificates = splitCertificates(pem);
-  return certificates.length > 0 && certificates.every(isCertificate);
+  const begun = pem.match(/-----BEGIN CERTIFICATE-----/g)?.length;
+  return certificates.length > 0 && certificates.length === begun && certificates.every(isCertificate);
 }
 
 /** Splits a PEM bundle into its certificates. */

@@ -56,7 +56,17 @@ async function openWithFiles() {
     kinds: [],
   };
   const { client } = await openStorage(flags, storage, environment as never, log, cleanup); // it uses no more of them
-  return { clock, cleanup, files, lines, second, client, options, shown: () => credentials()?.cert?.toString() };
+  return {
+    clock,
+    cleanup,
+    files,
+    lines,
+    second,
+    client,
+    options,
+    shown: () => credentials()?.cert?.toString(),
+    ca: () => credentials()?.ca?.toString(),
+  };
 }
 
 test('the next connection to etcd uses a replaced client certificate', async () => {
@@ -73,6 +83,20 @@ test('the next connection to etcd uses a replaced client certificate', async () 
     return lines.some((line) => line.includes('etcd client credentials reloaded')) || undefined;
   });
   expect(shown()).toBe(second.certificate);
+  await cleanup.close();
+});
+
+test.each([
+  ['empty', () => ''],
+  ['of half a certificate', (ca: string) => `${ca}\n${ca.slice(0, 200)}`],
+])('a CA file that is %s keeps the previous one', async (_, broken) => {
+  const { clock, cleanup, files, lines, ca } = await openWithFiles();
+  const before = ca();
+  files.set('ca', broken(String(files.get('ca'))));
+  clock.advance(pollMs);
+  await until('the report', () => lines.some((line) => line.includes('keeping the old ones')) || undefined);
+  expect(lines.join('')).toContain('--etcd-cafile: ca holds no certificates in PEM');
+  expect(ca()).toBe(before);
   await cleanup.close();
 });
 

@@ -1,4 +1,5 @@
 import { pollChanges, type CleanupStack } from '@cluster-apiserver/base';
+import { holdsCertificates } from '@cluster-apiserver/config';
 import type { Kind } from '@cluster-apiserver/model';
 import { checkCertificate } from '@cluster-apiserver/pipeline';
 import {
@@ -93,6 +94,8 @@ async function followCredentials(
       apply: (next) => {
         // Fails while only one of the two files has been replaced.
         if (next.cert && next.key) checkCertificate({ cert: next.cert, key: next.key });
+        if (next.ca && !holdsCertificates(next.ca.toString()))
+          throw new Error(`--etcd-cafile: ${flags['etcd-cafile']} holds no certificates in PEM, or a half of one`);
         current = next;
         noteUse(next);
         certificates.reloaded('etcd-client', 'success');
