@@ -39,7 +39,7 @@ test('the response has the reasons of all authorizers without an opinion', async
   server = await serve(configuration(alwaysDeny, abac), {
     etcd,
     flags: ['--authorization-policy-file=policies'],
-    files: { policies: '' },
+    files: { policies: '# no policies' },
   });
   expect((await requestAs(server, 'ann')).message).toMatch(/: Everything is forbidden\., No policy matched\.$/);
 });
