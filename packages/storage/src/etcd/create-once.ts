@@ -105,15 +105,26 @@ async function resolveWhenFull(
   if (!current) throw refusal;
   if (isOwnValue(write, current)) return { applied: true, revision: current.modRevision };
   if (current.createRevision <= knownRevision) return { applied: false, current };
+  return resolveByHistory(client, write, current, knownRevision, call).catch((cause: unknown) => {
+    throw new WriteInDoubtError(write.key, { cause });
+  });
+}
+
+/** An attempt may have been applied, and the key changed since. The search ends with the present value. */
+async function resolveByHistory(
+  client: EtcdClient,
+  write: Write,
+  current: KeyValue,
+  knownRevision: number,
+  call: EtcdCall,
+): Promise<WriteOutcome> {
   const { current: found } = await findEvent(
     client,
     { key: write.key },
     { after: knownRevision, compactableTo: knownRevision },
     (event) => event.current.modRevision >= current.modRevision || isOwnWrite(write, event.current),
     call,
-  ).catch((cause: unknown) => {
-    throw new WriteInDoubtError(write.key, { cause });
-  });
+  );
   return isOwnWrite(write, found) ? { applied: true, revision: found.modRevision } : { applied: false, current };
 }
 
@@ -137,8 +148,10 @@ async function fenceAttempt(
   const { current, header } = fence;
   if (current && isOwnValue(write, current)) return { applied: true, revision: current.modRevision };
   if (current && current.createRevision <= knownRevision) return { applied: false, current };
-  // The attempt may have been applied, and the key changed or deleted since. The search covers both keys and ends with the
-  // event of the fence key, which certainly exists; a watch of the key alone would have no certain end.
+  if (current) return resolveByHistory(client, write, current, knownRevision, call);
+  // The attempt may have been applied, and the key deleted since. The search covers both keys and ends with the event of the
+  // fence key, which certainly exists; a watch of the key alone would have no certain end. It reads the events of all keys
+  // between the two since the attempt: what etcd writes in some seconds, for each create whose response is overdue.
   const [first, last] =
     Buffer.compare(Buffer.from(fenceKey), Buffer.from(write.key)) < 0 ? [fenceKey, write.key] : [write.key, fenceKey];
   const found = await findEvent(
@@ -148,8 +161,7 @@ async function fenceAttempt(
     (event) => event.current.modRevision >= header.revision || isOwnWrite(write, event.current),
     call,
   );
-  if (isOwnWrite(write, found.current)) return { applied: true, revision: found.current.modRevision };
-  return current && { applied: false, current };
+  return isOwnWrite(write, found.current) ? { applied: true, revision: found.current.modRevision } : undefined;
 }
 
 async function writeFence(
