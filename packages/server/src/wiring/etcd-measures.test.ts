@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
+import { defineKind } from '@cluster-apiserver/model';
 import { createMetrics } from '@cluster-apiserver/telemetry';
 import { createEtcdMeasures, type StorageMeasures } from './etcd-measures.ts';
 import { exposed } from '@cluster-apiserver/testkit/exposition';
@@ -37,4 +38,23 @@ test.each<{ readonly act: (measures: StorageMeasures) => void; readonly series: 
   const measures = createEtcdMeasures(metrics, kinds({ eventLifetimeSeconds: 60 }));
   act(measures);
   expect((await exposed(metrics)).split('\n')).toContain(series);
+});
+
+test('kinds of different groups with one plural have series of their own', async () => {
+  const metrics = createMetrics({ ofProcess: false });
+  const namesake = defineKind({
+    group: 'other.example',
+    version: 'v1',
+    kind: 'Event',
+    plural: 'events',
+    singular: 'event',
+    description: '',
+    fields: {},
+  });
+  const measures = createEtcdMeasures(metrics, [namesake, ...kinds({ eventLifetimeSeconds: 60 })]);
+  measures.operationEnded('get', 'events', 0.01, false);
+  measures.operationEnded('get', 'events.other.example', 0.01, false);
+  const lines = (await exposed(metrics)).split('\n');
+  for (const group of ['', 'other.example'])
+    expect(lines).toContain(`etcd_requests_total{operation="get",group="${group}",resource="events"} 1`);
 });

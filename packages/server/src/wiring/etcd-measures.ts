@@ -22,7 +22,7 @@ interface OperationSeries {
 
 /** Metrics of the etcd client, under the names of kube-apiserver where it has them. */
 export function createEtcdMeasures(metrics: Metrics, kinds: readonly Kind[]): StorageMeasures {
-  const groups = new Map(kinds.filter(({ view }) => !view).map(({ plural, group }) => [plural, group]));
+  const byPrefix = new Map(kinds.filter(({ view }) => !view).map((kind) => [kind.storagePrefix, kind]));
   // Label values come from the keys of this server, so their number is bounded.
   const labels = { operation: operations, group: 'any', resource: 'any' } as const;
   const duration = metrics.histogram({
@@ -85,11 +85,11 @@ export function createEtcdMeasures(metrics: Metrics, kinds: readonly Kind[]): St
     help: 'Whether etcd refuses writes other than deletions because its space is used up: 1 if so, else 0.',
   });
   spaceAlarm.set({}, 0);
-  const labelsOf = (operation: EtcdOperation, resource: string) => ({
-    operation,
-    group: groups.get(resource) ?? '',
-    resource,
-  });
+  // Other keys of this server belong to no kind.
+  const labelsOf = (operation: EtcdOperation, prefix: string) => {
+    const { group, plural } = byPrefix.get(prefix) ?? { group: '', plural: prefix };
+    return { operation, group, resource: plural };
+  };
   const byOperation = new Map(operations.map((operation) => [operation, new Map<string, OperationSeries>()]));
   const seriesOf = (operation: EtcdOperation, resource: string): OperationSeries => {
     const byResource = requireValue(byOperation.get(operation));
