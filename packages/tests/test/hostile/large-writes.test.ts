@@ -116,6 +116,12 @@ const applyAccount = (manager: string, body: object): Request =>
   request('PATCH', `${accounts}/large?fieldManager=${manager}`, 'apply', body);
 const applied = applyAccount('one', account({ secrets: secrets('s') }));
 
+/** Small configurations, whose owners make an object of 300 kB. */
+const shared = (prefix: string): object => ({
+  secrets: secrets(prefix, 60).map(({ name }) => ({ name, namespace: prefix })),
+});
+const ofManyManagers = numbers(153).map((i) => applyAccount(`m${i}`, account({ secrets: secrets('w', 60) })));
+
 type Case = readonly [what: string, before: readonly Request[], write: Request, status: number];
 
 const patches = (target: string, create: Request): readonly Case[] => [
@@ -223,6 +229,8 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       applyAccount('two&force=true', account({ secrets: secrets('s').map((entry) => ({ ...entry, namespace: 'x' })) })),
       200,
     ],
+    ['an apply among many managers', ofManyManagers, applyAccount('m1&force=true', account(shared('w'))), 200],
+    ['an apply that conflicts with many managers', ofManyManagers, applyAccount('other', account(shared('w'))), 409],
     ['a delete', [createAccount], request('DELETE', `${accounts}/large`, 'json', {}), 200],
   ],
   events: [
