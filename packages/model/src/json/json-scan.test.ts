@@ -6,6 +6,7 @@ import {
   nestingMax,
   scanJson,
   storedBounds,
+  TooManyValuesError,
 } from './json-scan.ts';
 
 test.each([
@@ -20,6 +21,17 @@ test.each([
   ['the key __proto__ twice', '{"__proto__":1,"__proto__":2}', ['__proto__']],
 ])('duplicates: %s', (_, text, duplicates) => {
   expect(scanJson(text).duplicates).toEqual(duplicates);
+});
+
+test('the entries of an outermost list may hold more values, up to a number of entries', () => {
+  const bounds = { valuesMax: 4, nestingMax, entries: { max: 2, values: 3 } };
+  const scan = (text: string) => scanJson(text, bounds).values;
+  expect(scan('[{"a":1,"b":2},{"a":1,"b":2},0,0]')).toBe(8);
+  expect(() => scan('[{"a":[],"b":[],"c":[],"d":[]}]')).toThrow(TooManyValuesError);
+  expect(() => scan('[[],[],[]]')).toThrow(TooManyValuesError);
+  expect(() => scan('{"a":[{},{},{}]}')).toThrow(TooManyValuesError);
+  expect(() => scan('{"a":{},"b":{},"c":{}}')).toThrow(TooManyValuesError);
+  expect(() => scan(`[${'{},'.repeat(5)}{}]`)).toThrow('more than 4 values');
 });
 
 test('duplicates are listed as long as their paths are not too long together', () => {

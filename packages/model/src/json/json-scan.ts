@@ -64,6 +64,8 @@ const shownPathMax = 100;
 export interface JsonBounds {
   readonly valuesMax: number;
   readonly nestingMax: number;
+  /** The objects of an outermost list may hold some values more, each up to a number of them. */
+  readonly entries?: { readonly max: number; readonly values: number };
 }
 
 export const clientBounds: JsonBounds = { valuesMax: jsonValuesMax, nestingMax };
@@ -89,7 +91,10 @@ interface ListLevel {
 const quote = 0x22;
 const backslash = 0x5c;
 
-export function scanJson(text: string, { valuesMax, nestingMax: levelsMax }: JsonBounds = clientBounds): JsonScan {
+export function scanJson(
+  text: string,
+  { valuesMax, nestingMax: levelsMax, entries }: JsonBounds = clientBounds,
+): JsonScan {
   const duplicates: string[] = [];
   let duplicatesLeft = duplicatesCharactersMax;
   const deepPaths: string[] = [];
@@ -97,6 +102,8 @@ export function scanJson(text: string, { valuesMax, nestingMax: levelsMax }: Jso
   let level: Level | undefined;
   let keyExpected = false;
   let values = 0;
+  let allowed = valuesMax;
+  let entriesLeft = entries?.max ?? 0;
   let exactNumbersNeeded = false;
   let nextBackslash = text.indexOf('\\');
   const mayHoldLoneSurrogate = nextBackslash >= 0 && /\\u[dD][89a-fA-F]/.test(text);
@@ -137,7 +144,9 @@ export function scanJson(text: string, { valuesMax, nestingMax: levelsMax }: Jso
       if (levels.length === levelsMax) deepPaths.push(pathOf(levels));
       if (levels.length >= deepestMax || deepPaths.length > deepPathsMax)
         throw new NestedTooDeepError(pathOf(levels), Math.min(levels.length, deepestMax));
-      if (++values > valuesMax) throw new TooManyValuesError(valuesMax);
+      if (entries && code === 0x7b && levels.length === 1 && !level?.keys && entriesLeft-- > 0)
+        allowed += entries.values;
+      if (++values > allowed) throw new TooManyValuesError(valuesMax);
       keyExpected = code === 0x7b;
       level = keyExpected ? { keys: [], seen: undefined, at: '' } : { keys: undefined, seen: undefined, at: 0 };
       levels.push(level);
@@ -146,7 +155,7 @@ export function scanJson(text: string, { valuesMax, nestingMax: levelsMax }: Jso
       level = levels.at(-1);
       keyExpected = false;
     } else if (code === 0x2c /* , */) {
-      if (++values > valuesMax) throw new TooManyValuesError(valuesMax);
+      if (++values > allowed) throw new TooManyValuesError(valuesMax);
       if (level?.keys) keyExpected = true;
       else if (level) level.at++;
     } else if (code === 0x2d /* - */ || (code >= 0x30 && code <= 0x39)) {

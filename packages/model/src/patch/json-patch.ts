@@ -1,6 +1,6 @@
 import { getOwn, setOwn, type SyncTask } from '@cluster-apiserver/base';
 import { isJsonObject } from '../json/json-object.ts';
-import { type JsonBounds, jsonValuesMax, nestingMax } from '../json/json-scan.ts';
+import { clientBounds, type JsonBounds, jsonValuesMax, nestingMax } from '../json/json-scan.ts';
 import { isRawNumber } from '../json/raw-number.ts';
 import { PatchFailedError, PatchFormError, PatchTestFailedError, TooManyOperationsError } from './errors.ts';
 import { sameJson } from '../json/same-json.ts';
@@ -23,8 +23,8 @@ const operationsMax = 10_000;
 const valuesOfOperation = 5;
 /** What the operations hold is bounded as in an object; the patched object is bounded when it is stored. */
 export const jsonPatchBounds: JsonBounds = {
-  valuesMax: jsonValuesMax + operationsMax * valuesOfOperation,
-  nestingMax,
+  ...clientBounds,
+  entries: { max: operationsMax, values: valuesOfOperation },
 };
 /** All copies of one patch together: twenty operations that copy a list into itself would make gigabytes. */
 const copiedBytesMax = 3 * 1024 * 1024;
