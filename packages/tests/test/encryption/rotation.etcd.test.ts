@@ -52,6 +52,37 @@ describe('key rotation', () => {
     }
   });
 
+  test('watches through versions that a replica could not read get them once their key is configured', async () => {
+    const [ahead, behind] = [await open(withKeys('new', 'old'), etcd), await open(withKeys('old'), etcd)];
+    try {
+      const { body } = await createAccount(ahead, 'hidden');
+      for (const turn of ['1', '2']) {
+        const change = { metadata: { labels: { turn } } };
+        await ahead.request('PATCH', `${accounts}/hidden`, change, 'application/merge-patch+json');
+      }
+      const target = `${accounts}?watch=true&timeoutSeconds=5&resourceVersion=${Number(body.metadata.resourceVersion) - 1}`;
+      const events = async (count: number): Promise<string[]> => {
+        const stream = await behind.open('GET', target);
+        const seen: string[] = [];
+        for await (const line of readline.createInterface({ input: stream })) {
+          const { type, object } = JSON.parse(line) as { type: string; object: { reason?: string } };
+          seen.push(object.reason ?? type);
+          if (seen.length === count) break;
+        }
+        stream.destroy();
+        return seen;
+      };
+      await until('the objects', async () => (await behind.request('GET', `${accounts}/hidden`)).status === 500);
+      expect(await events(1)).toEqual(['StorageReadError']);
+      await reconfigure(behind, withKeys('old', 'new'));
+      await until('the events', async () => (await events(1))[0] === 'ADDED' || undefined);
+      expect(await events(3)).toEqual(['ADDED', 'MODIFIED', 'MODIFIED']);
+      await ahead.request('DELETE', `${accounts}/hidden`);
+    } finally {
+      for (const server of [ahead, behind]) await server.close();
+    }
+  });
+
   test('a rotation under load of two replicas fails no request and no watch: add, promote, rewrite, remove', async () => {
     const replicas = [await open(withKeys('a'), etcd), await open(withKeys('a'), etcd)];
     const objects = 40;
