@@ -45,6 +45,20 @@ test.each([
   expect(load).not.toThrow(/hush/);
 });
 
+test('a file of bad lines is read until a hundred problems are known', () => {
+  const lines = Array.from({ length: 9_999 }, () => 'user: ann');
+  const problems = ((): readonly string[] => {
+    try {
+      loadAbacPolicies(lines.join('\n'));
+      return [];
+    } catch (error) {
+      return (error as ConfigurationError).faults;
+    }
+  })();
+  expect(problems).toHaveLength(101);
+  expect(problems.at(-1)).toBe('line 100 and above have 100 problems; the rest was not read');
+});
+
 test('reports all problems at once, and rejects a file with too many policies', () => {
   expect(() => loadAbacPolicies(`x\n${line({})}\n${line({ users: 1 })}`)).toThrow(/^line 1: .*\nline 3\.spec: unknown/);
   expect(() => loadAbacPolicies(`${line({ user: 'a' })}\n`.repeat(10_001))).toThrow('Too many: 10001');

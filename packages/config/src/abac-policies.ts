@@ -1,10 +1,13 @@
+import { runSync, type SyncTask } from '@cluster-apiserver/base';
 import type { AbacPolicy } from '@cluster-apiserver/model';
-import { ConfigurationError, Findings } from './findings.ts';
+import { ConfigurationError, Findings, type Problem } from './findings.ts';
 import { declareKind, readEmbedded } from './load.ts';
 import { boolean, object, string } from './schema.ts';
 
 /** Each request may be compared with all policies of its user. */
 const policiesMax = 10_000;
+/** More are of no use to the reader, and each takes time. */
+const problemsMax = 100;
 
 export const abacPolicyKind = declareKind({
   kind: 'Policy',
@@ -30,23 +33,31 @@ export const abacPolicyKind = declareKind({
  * ConfigurationError with all problems. Unknown fields are problems: a policy that lacks a misspelled condition would allow
  * more than intended.
  */
-export function loadAbacPolicies(text: string): readonly AbacPolicy[] {
+export const loadAbacPolicies = (text: string): readonly AbacPolicy[] => runSync(readAbacPolicies(text));
+
+/** The same in steps: a large file takes hundreds of milliseconds, in which a server that reloads it serves requests. */
+export function* readAbacPolicies(text: string): SyncTask<readonly AbacPolicy[]> {
   // A file without a line is one that is being written; without policies it would take all rights away.
   if (text.trim() === '') throw new ConfigurationError(['the file is empty']);
   const lines = text.split('\n').map((line, index) => ({ text: line.trim(), line, number: index + 1 }));
   const policyLines = lines.filter((line) => line.text !== '' && !line.text.startsWith('#'));
   if (policyLines.length > policiesMax)
     throw new ConfigurationError([`Too many: ${policyLines.length}: must have at most ${policiesMax} policies`]);
-  const all: Findings[] = [];
-  const policies = policyLines.map(({ text: policy, line, number }) => {
+  const policies: AbacPolicy[] = [];
+  const problems: (Problem | string)[] = [];
+  for (const { text: policy, line, number } of policyLines) {
     const start = { line: number, indent: line.length - line.trimStart().length, name: `line ${number}` };
     const findings = new Findings(policy, { start });
-    all.push(findings);
-    return readPolicy(policy, findings);
-  });
-  const problems = all.flatMap((findings) => findings.problems);
+    const read = readPolicy(policy, findings);
+    if (read) policies.push(read); // without it there is a problem
+    problems.push(...findings.problems);
+    yield;
+    if (problems.length < problemsMax) continue;
+    problems.push(`line ${number} and above have ${problems.length} problems; the rest was not read`);
+    break;
+  }
   if (problems.length > 0) throw new ConfigurationError(problems);
-  return policies.filter((policy) => policy !== undefined); // each undefined one has a problem
+  return policies;
 }
 
 /** Undefined if the line is not JSON. */

@@ -21,7 +21,7 @@ export {
   readAdmissionConfiguration,
 } from './admission-configuration.ts';
 export type { EventLimit, EventLimitType, EventRateLimitConfiguration } from './admission/event-rate-limit.ts';
-export { loadAbacPolicies } from './abac-policies.ts';
+export { loadAbacPolicies, readAbacPolicies } from './abac-policies.ts';
 export {
   type AuthorizationConfiguration,
   type AuthorizationFiles,

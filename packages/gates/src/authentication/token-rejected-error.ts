@@ -1,3 +1,5 @@
+import { StatusError } from '@cluster-apiserver/model';
+
 /**
  * An invalid token or certificate. The message is for the log and never contains content of the credential. `clientMessage`
  * is configured by the operator and may be sent to the client.
@@ -10,3 +12,12 @@ export class TokenRejectedError extends Error {
     this.clientMessage = options.clientMessage;
   }
 }
+
+/**
+ * The token could not be checked, because any client can send tokens that wait. Not a rejection: a valid token may be among
+ * them, and its client should try again.
+ */
+export const tooManyWaitingTokens = (): StatusError =>
+  new StatusError('TooManyRequests', 'too many tokens wait to be checked, please try again later', {
+    retryAfterSeconds: 1,
+  });

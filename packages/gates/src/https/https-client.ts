@@ -44,6 +44,11 @@ export class HttpsError extends Error {
   override readonly name: string = 'HttpsError';
 }
 
+/** The server answered, and would do so again: the answer is too large or no HTTP. */
+export class UnusableAnswerError extends HttpsError {
+  override readonly name = 'UnusableAnswerError';
+}
+
 /** The server took longer than the request allows. */
 export class HttpsTimeoutError extends HttpsError {
   override readonly name = 'HttpsTimeoutError';
@@ -179,6 +184,12 @@ const createTlsConnector =
     return tls.connect({ socket: connection, host, ...(isIP(host) === 0 && { servername: host }), ...trust });
   };
 
+/** Answers with a status of 1xx before the final one. */
+const interimAnswersMax = 10;
+
+/** Error codes of Node's HTTP parser. */
+const parserCodes = 'HPE_';
+
 /** Error codes of a request on a connection that the server closes at the same moment. */
 const staleCodes = ['ECONNRESET', 'EPIPE'];
 
@@ -198,9 +209,16 @@ function exchange(
       reject(error);
     };
     let isAnswered = false;
+    let interimAnswers = 0;
+    request.on('information', () => {
+      if (++interimAnswers > interimAnswersMax) fail(new UnusableAnswerError('the server sends interim answers only'));
+    });
     request.on('error', (error: NodeJS.ErrnoException) => {
       const isStale = request.reusedSocket && !isAnswered && staleCodes.includes(error.code ?? '');
-      fail(isStale ? new StaleConnectionError('the server closed an idle connection', { cause: error }) : error);
+      if (isStale) fail(new StaleConnectionError('the server closed an idle connection', { cause: error }));
+      else if (error.code?.startsWith(parserCodes))
+        fail(new UnusableAnswerError('the answer is not valid HTTP', { cause: error }));
+      else fail(error);
     });
     // Node closes a response that upgrades the protocol without an error event.
     request.on('close', () => {
@@ -212,7 +230,7 @@ function exchange(
       let bytes = 0;
       response.on('data', (piece: Buffer) => {
         bytes += piece.length;
-        if (bytes > bodyBytesMax) fail(new HttpsError(`the answer is larger than ${bodyBytesMax} bytes`));
+        if (bytes > bodyBytesMax) fail(new UnusableAnswerError(`the answer is larger than ${bodyBytesMax} bytes`));
         else pieces.push(piece);
       });
       response.on('error', (cause) => fail(new HttpsError('the answer broke off', { cause })));

@@ -1,6 +1,6 @@
 import { type Call, type Clock, DeadlineExceededError, type Random, sleep, awaitWithin } from '@cluster-apiserver/base';
 import { isJsonObject, type JsonObject } from '@cluster-apiserver/model';
-import { type HttpsResponse, type HttpsClient, HttpsError } from '../https/https-client.ts';
+import { type HttpsResponse, type HttpsClient, HttpsError, UnusableAnswerError } from '../https/https-client.ts';
 import { WebhookError } from './webhook-error.ts';
 
 /** How to call a webhook with JSON. */
@@ -76,6 +76,8 @@ async function post(
     const headers = { 'content-type': 'application/json', ...authorization };
     return await client.send({ method: 'POST', url, headers, body, bodyBytesMax, timeoutMs }, call);
   } catch (error) {
+    // The next answer would be the same.
+    if (error instanceof UnusableAnswerError) throw new WebhookError(error.message, { cause: error.cause });
     if (error instanceof HttpsError) return new WebhookError(error.message, { cause: error.cause });
     if (error instanceof DeadlineExceededError || (call.signal?.aborted && error === call.signal.reason)) throw error;
     return new WebhookError('cannot send the request', { cause: error });

@@ -341,6 +341,43 @@ describe('A failing webhook', () => {
     expect(hook.asked).toHaveLength(8);
   });
 
+  test('for one user is still called for the others', async () => {
+    const clock = fakeClock(0);
+    const hook = scriptedWebhook(
+      clock,
+      (review, request) => {
+        return (review.spec['user'] === 'eve' ? fails(500) : allows)(review, request);
+      },
+      { timeoutMs: 100 },
+    );
+    const ask = async (name: string, path: string): Promise<string | undefined> =>
+      (await hook.authorizer.authorize(questionOf(name, { path }), call)).error?.message;
+    for (let at = 0; at < 5; at++) expect(await ask('eve', `/${at}`)).toContain('in 1 tries');
+    expect(await ask('eve', '/next')).toContain('the webhook does not answer');
+    expect(await ask('ann', '/')).toBeUndefined();
+    // The response to another one does not help her.
+    expect(await ask('eve', '/next')).toContain('the webhook does not answer');
+    clock.advance(1_000);
+    expect(await ask('eve', '/next')).toContain('in 1 tries');
+    expect(await ask('eve', '/next')).toContain('the webhook does not answer');
+  });
+
+  test('that hangs for one user holds a bounded number of requests of that user', async () => {
+    const clock = fakeClock(0);
+    const hook = scriptedWebhook(clock, (review, request) =>
+      review.spec['user'] === 'eve' ? new Promise(() => {}) : allows(review, request),
+    );
+    const ask = (name: string, path: string) => hook.authorizer.authorize(questionOf(name, { path }), call);
+    for (let at = 0; at < 60; at++) void ask('eve', `/${at}`);
+    clock.advance(3_000);
+    expect((await ask('ann', '/')).verdict).toBe('allow');
+    clock.advance(3_000);
+    for (let at = 60; at < 100; at++) void ask('eve', `/${at}`);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(hook.asked.filter(({ spec }) => spec['user'] === 'eve')).toHaveLength(61);
+    expect(hook.counts['rejected']).toBe(39);
+  });
+
   test('that hangs holds a bounded number of requests', async () => {
     const clock = fakeClock(0);
     const hook = scriptedWebhook(clock, () => new Promise(() => {}), { timeoutMs: 30_000 });

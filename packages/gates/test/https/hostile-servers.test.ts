@@ -13,6 +13,8 @@ import {
 } from '../../src/index.ts';
 import type { HttpsClient, HttpsClientOptions } from '../../src/https/https-client.ts';
 import { TokenRejectedError } from '../../src/authentication/token-rejected-error.ts';
+import { sendToWebhook } from '../../src/webhook/send-to-webhook.ts';
+import { WebhookError } from '../../src/webhook/webhook-error.ts';
 
 /**
  * Whatever a webhook, a proxy before it or a part of ours does to a question costs that question, and neither the process
@@ -77,7 +79,11 @@ const send = (client: HttpsClient): Promise<unknown> =>
     },
     call,
   );
-const review = JSON.stringify({ kind: 'TokenReview', status: { authenticated: true, user: { username: 'al' } } });
+const review = JSON.stringify({
+  apiVersion: 'authentication.k8s.io/v1',
+  kind: 'TokenReview',
+  status: { authenticated: true, user: { username: 'al' } },
+});
 const whole = `HTTP/1.1 200 OK\r\nContent-Length: ${review.length}\r\n\r\n${review}`;
 const good = (socket: TLSSocket): void => void socket.write(whole);
 const says =
@@ -118,6 +124,36 @@ describe('a malicious server', () => {
     await expect(send(client)).rejects.toThrow();
     serve = good;
     expect(await send(client)).toEqual({ status: 200, body: review });
+    client.close();
+  });
+
+  test.each<[string, (socket: TLSSocket) => void]>([
+    ['what is no HTTP', says('hello\r\n\r\n')],
+    ['interim answers only', (socket) => says(...Array<string>(11).fill('HTTP/1.1 102 Processing\r\n\r\n'))(socket)],
+    ['more than is read', says(`HTTP/1.1 200 OK\r\nContent-Length: 2000\r\n\r\n${'x'.repeat(2_000)}`)],
+  ])('that sends %s is not asked again', async (_, answer) => {
+    const client = clientOf();
+    let answers = 0;
+    serve = (socket) => {
+      answers++;
+      answer(socket);
+    };
+    const retry = { triesMax: 5, firstPauseMs: 1, growth: 1, jitter: 0, tryMs: 30_000, allMs: 30_000 };
+    const connection = { client, url: new URL(`https://127.0.0.1:${portOf(server)}/`), bearerToken: undefined };
+    const sent = sendToWebhook(
+      '{}',
+      {
+        connection: () => connection,
+        bodyBytesMax: 1_000,
+        retry,
+        clock: systemClock,
+        random: seededRandom(1),
+        signal: new AbortController().signal,
+      },
+      call,
+    );
+    await expect(sent).rejects.toThrow(WebhookError);
+    expect(answers).toBe(1);
     client.close();
   });
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { untilTurned as waitFor } from '@cluster-apiserver/testkit/until';
 import { type Answer, startProvider } from './provider.ts';
 import { al, call, nowSeconds, useIssuer } from './use-issuer.ts';
@@ -124,6 +125,47 @@ describe('keys', () => {
     issuer.provider.answers.clear();
     issuer.clock.advance(10_000);
     expect(await authenticate(token)).toEqual(al);
+  });
+
+  test('of an issuer that hangs are not requested again right after the timeout', async () => {
+    issuer.provider.answers.set('/.well-known/openid-configuration', () => {});
+    const token = await issuer.provider.sign(claims());
+    const first = rejection(token);
+    await waitFor(() => issuer.fetching === 1 && issuer.clock.waiting > 0);
+    issuer.clock.advance(30_000);
+    expect((await first).message).toContain('cannot be fetched');
+    for (let count = 0; count < 20; count++) {
+      issuer.clock.advance(400);
+      expect((await rejection(token)).message).toContain('cannot be fetched');
+    }
+    expect(issuer.askedAtMs).toHaveLength(1);
+  });
+
+  test('of RSA with which everybody could sign are not used', async () => {
+    const { publicKey, privateKey } = await generateKeyPair('RS256', { extractable: true });
+    const { n = '' } = await exportJWK(publicKey);
+    const sign = (kid: string): Promise<string> =>
+      new SignJWT(claims()).setProtectedHeader({ alg: 'RS256', kid }).sign(privateKey);
+    const exponents = { one: 'AQ', even: 'AQAA', huge: 'AQAAAAE', usual: 'AQAB' };
+    issuer.provider.published = Object.entries(exponents).map(([kid, e]) => ({ kty: 'RSA', n, e, kid }));
+    expect(await authenticate(await sign('usual'))).toEqual(al);
+    for (const kid of ['one', 'even', 'huge']) {
+      const pending = rejection(await sign(kid));
+      await waitFor(() => issuer.clock.waiting > 0);
+      issuer.clock.advance(10_000);
+      expect((await pending).message).toContain('no key of the issuer');
+    }
+  });
+
+  test('that a thousand tokens wait for cost further ones a retry, not a rejection', async () => {
+    await authenticate(await issuer.provider.sign(claims()));
+    const token = await unknown();
+    const waiting = Array.from({ length: 1_000 }, () => rejection(token));
+    await issuer.provider.rotate('second');
+    await expect(authenticate(await issuer.provider.sign(claims()))).rejects.toMatchObject({ code: 429 });
+    await waitFor(() => issuer.clock.waiting > 0);
+    issuer.clock.advance(10_000);
+    await Promise.all(waiting);
   });
 
   test('that the issuer has withdrawn are dropped after a while', async () => {

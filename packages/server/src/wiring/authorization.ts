@@ -1,8 +1,8 @@
-import { type CleanupStack, unreachable } from '@cluster-apiserver/base';
+import { type CleanupStack, runTask, unreachable } from '@cluster-apiserver/base';
 import {
   type AuthorizationConfiguration,
   type AuthorizerConfiguration,
-  loadAbacPolicies,
+  readAbacPolicies,
   loadAuthorizationConfiguration,
   type WebhookConfiguration,
 } from '@cluster-apiserver/config';
@@ -203,7 +203,8 @@ async function followPolicies(options: AuthorizationOptions, cleanup: CleanupSta
       flag: 'authorization-policy-file',
       name: 'abac_policy',
       reloads: true,
-      build: (content) => createAbacAuthorizer(loadAbacPolicies(content)),
+      build: async (content) =>
+        createAbacAuthorizer(await runTask(options.environment.clock, undefined, readAbacPolicies(content), true)),
     },
     options,
     cleanup,

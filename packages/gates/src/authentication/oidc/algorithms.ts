@@ -1,3 +1,4 @@
+import { createPublicKey } from 'node:crypto';
 import type { JWK } from 'jose';
 
 /** Accepted signing algorithms with their key types. Tokens with others are rejected before a key is looked up. */
@@ -32,4 +33,33 @@ export function matchesKey(key: JWK, { alg, kid }: SignatureHeader): boolean {
     (key.alg === undefined || key.alg === alg) &&
     (kid === undefined || key.kid === kid)
   );
+}
+
+const rsaBits = { min: 2048, max: 8192 };
+const rsaExponentMax = 2n ** 32n;
+
+/**
+ * Whether an RSA key can sign anything: with an exponent of 1 everybody can, and a huge key takes long to verify. Other types
+ * have no such choice.
+ */
+export function isSoundRsa({ modulusLength = 0, publicExponent = 0n }: RsaDetails): boolean {
+  const isExponentSound = publicExponent >= 3n && publicExponent % 2n === 1n && publicExponent <= rsaExponentMax;
+  return isExponentSound && modulusLength >= rsaBits.min && modulusLength <= rsaBits.max;
+}
+
+interface RsaDetails {
+  readonly modulusLength?: number | undefined;
+  readonly publicExponent?: bigint | undefined;
+}
+
+export function isSoundKey(key: JWK): boolean {
+  if (key.kty !== 'RSA') return true;
+  try {
+    return isSoundRsa(
+      createPublicKey({ key: { kty: 'RSA', n: key.n ?? '', e: key.e ?? '' }, format: 'jwk' }).asymmetricKeyDetails ??
+        {},
+    );
+  } catch {
+    return false; // not a key
+  }
 }

@@ -1,10 +1,10 @@
 import { type Call, type Clock, sleep, type Span, awaitWithin } from '@cluster-apiserver/base';
 import { isJsonObject, type JsonObject } from '@cluster-apiserver/model';
 import type { JWK } from 'jose';
-import { matchesKey, type SignatureHeader } from './algorithms.ts';
+import { isSoundKey, matchesKey, type SignatureHeader } from './algorithms.ts';
 import type { FetchDocument } from './document-fetcher.ts';
 import type { KeyFinder } from './verify-claims.ts';
-import { TokenRejectedError } from '../token-rejected-error.ts';
+import { TokenRejectedError, tooManyWaitingTokens } from '../token-rejected-error.ts';
 
 /** Minimum interval between fetches, however many tokens with unknown keys arrive. */
 const coolDownMs = 10_000;
@@ -103,7 +103,7 @@ export class IssuerKeys implements KeyFinder {
   }
 
   async #wait(call: Call): Promise<void> {
-    if (this.#waiting >= waitingMax) throw new TokenRejectedError('too many tokens wait for keys that are not known');
+    if (this.#waiting >= waitingMax) throw tooManyWaitingTokens();
     // Do not wait for an unreachable issuer: that would delay every request.
     if (!this.#refresh && this.#failure !== undefined && !this.#mayFetch())
       throw new TokenRejectedError('the keys of the issuer cannot be fetched', { cause: this.#failure });
@@ -137,6 +137,8 @@ export class IssuerKeys implements KeyFinder {
         this.#failure = undefined;
       } catch (error) {
         this.#failure = error;
+        // Counted from the end: a fetch may have hung for longer than the interval.
+        this.#attemptedAt = this.#clock.monotonicMs();
         if (!this.#signal.aborted) this.#failed(error);
         throw error;
       } finally {
@@ -163,7 +165,7 @@ async function fetchKeys(
   if (!Array.isArray(keys)) throw new Error(`${keysUrl} holds no list of keys`);
   const usable = keys.filter(isKey);
   if (usable.length > keysMax) throw new Error(`${keysUrl} holds more than ${keysMax} keys`);
-  return usable;
+  return usable.filter(isSoundKey);
 }
 
 function parseObject(text: string, place: string): JsonObject {

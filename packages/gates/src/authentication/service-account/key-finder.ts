@@ -2,7 +2,7 @@ import { type Call, type Clock, sleep, awaitWithin } from '@cluster-apiserver/ba
 import type { JWK } from 'jose';
 import { matchesKey, type SignatureHeader } from '../oidc/algorithms.ts';
 import type { KeyFinder } from '../oidc/verify-claims.ts';
-import { TokenRejectedError } from '../token-rejected-error.ts';
+import { tooManyWaitingTokens } from '../token-rejected-error.ts';
 
 export interface KeyFinderOptions {
   readonly keys: () => readonly JWK[];
@@ -28,7 +28,7 @@ export function createKeyFinder({ keys, reload, clock }: KeyFinderOptions): KeyF
     find: async (signed, call: Call) => {
       const known = findMatching(signed);
       if (known.length > 0) return known;
-      if (waiting >= waitingMax) throw new TokenRejectedError('too many tokens wait for keys that are not known');
+      if (waiting >= waitingMax) throw tooManyWaitingTokens();
       waiting++;
       try {
         await awaitWithin(clock, call, reloads.next());

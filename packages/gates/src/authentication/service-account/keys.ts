@@ -1,5 +1,6 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import { exportJWK, type JWK } from 'jose';
+import { isSoundRsa } from '../oidc/algorithms.ts';
 
 /** The signing key of service account tokens, and all keys that verify them. */
 export interface ServiceAccountKeys {
@@ -58,14 +59,15 @@ const getKeyId = (key: KeyObject): string =>
     .update((key.type === 'public' ? key : createPublicKey(key)).export({ type: 'spki', format: 'der' }))
     .digest('base64url');
 
-const rsaBitsMin = 2048;
 const curves: Readonly<Record<string, Algorithm>> = { prime256v1: 'ES256', secp384r1: 'ES384', secp521r1: 'ES512' };
 
 function algorithmOf({ asymmetricKeyType, asymmetricKeyDetails: details }: KeyObject): Algorithm {
   const curve = curves[details?.namedCurve ?? ''];
   if (asymmetricKeyType === 'ec' && curve) return curve;
-  if (asymmetricKeyType === 'rsa' && (details?.modulusLength ?? 0) >= rsaBitsMin) return 'RS256';
-  throw new UnusableKeyError(`it must be RSA with at least ${rsaBitsMin} bits, or EC on P-256, P-384 or P-521`);
+  if (asymmetricKeyType === 'rsa' && isSoundRsa(details ?? {})) return 'RS256';
+  throw new UnusableKeyError(
+    'it must be RSA with at least 2048 bits, at most 8192 and an odd exponent from 3 to 2^32, or EC on P-256, P-384 or P-521',
+  );
 }
 
 interface Block {

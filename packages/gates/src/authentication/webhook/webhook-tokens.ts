@@ -4,7 +4,7 @@ import { requestReview, type RetryPolicy, type WebhookOptions } from '../../webh
 import { WebhookError } from '../../webhook/webhook-error.ts';
 import { addAuthenticatedGroup } from '../user-groups.ts';
 import type { TokenAnswer, TokenAuthenticator } from '../token-authenticator.ts';
-import { TokenRejectedError } from '../token-rejected-error.ts';
+import { TokenRejectedError, tooManyWaitingTokens } from '../token-rejected-error.ts';
 
 /** As in kube-apiserver: five attempts, with a pause of half a second that grows by half each time. */
 const retry: RetryPolicy = {
@@ -36,13 +36,13 @@ export function createTokenWebhook(options: WebhookTokensOptions): TokenAuthenti
   let inFlight = 0;
   const review = async (token: string, audiences: readonly string[], call: Call): Promise<TokenAnswer | undefined> => {
     const spec = { token, ...(audiences.length > 0 && { audiences }) };
-    const question = { apiVersion: `authentication.k8s.io/${version}`, kind: 'TokenReview', spec };
+    const question = { apiVersion: apiVersionOf(version), kind: 'TokenReview', spec };
     const answer = await requestReview(question, webhook, call);
-    return parseReview(answer, audiences, apiAudiences);
+    return parseReview(answer, version, audiences, apiAudiences);
   };
   return {
     authenticateToken: async (token, call, audiences = apiAudiences) => {
-      if (inFlight >= inFlightMax) throw new TokenRejectedError('too many tokens wait for the webhook');
+      if (inFlight >= inFlightMax) throw tooManyWaitingTokens();
       inFlight++;
       try {
         return await review(token, audiences, call);
@@ -56,12 +56,16 @@ export function createTokenWebhook(options: WebhookTokensOptions): TokenAuthenti
   };
 }
 
+const apiVersionOf = (version: WebhookTokensOptions['version']): string => `authentication.k8s.io/${version}`;
+
 function parseReview(
-  { kind, status: given }: JsonObject,
+  { apiVersion, kind, status: given }: JsonObject,
+  version: WebhookTokensOptions['version'],
   wanted: readonly string[],
   apiAudiences: readonly string[],
 ): TokenAnswer | undefined {
-  if (kind !== 'TokenReview') throw new WebhookError('its answer is no TokenReview');
+  if (kind !== 'TokenReview' || apiVersion !== apiVersionOf(version))
+    throw new WebhookError(`its answer is no TokenReview of ${version}`);
   const status = requireObject(given, 'status');
   if (status['authenticated'] !== true) return undefined;
   const user = parseUser(requireObject(status['user'], 'user'));

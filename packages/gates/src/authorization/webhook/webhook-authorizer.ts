@@ -136,14 +136,14 @@ function createReviewSender(options: WebhookAuthorizerOptions): (spec: ReviewSpe
   const breaker = new CircuitBreaker(clock);
   const webhook: WebhookOptions = {
     ...options,
-    connection: () => observeAttempts(connection(), breaker),
     retry: createRetryPolicy(timeoutMs),
     bodyBytesMax: reviewBytesMax,
   };
   const failureOf = ({ message, cause }: WebhookError): AuthorizationFailedError =>
     new AuthorizationFailedError(`authorizer ${JSON.stringify(name)}: ${message}`, { cause });
   return async (spec, call) => {
-    if (!breaker.acquire()) {
+    const user = spec.user ?? '';
+    if (!breaker.acquire(user)) {
       // Not logged: the failures that opened the circuit were.
       measures.rejected();
       return { failure: 'error', error: failureOf(new WebhookError('the webhook does not answer')) };
@@ -151,8 +151,9 @@ function createReviewSender(options: WebhookAuthorizerOptions): (spec: ReviewSpe
     const startMs = clock.monotonicMs();
     const seconds = (): number => (clock.monotonicMs() - startMs) / 1000;
     try {
+      const ofUser = { ...webhook, connection: () => observeAttempts(connection(), breaker, user) };
       const shared = callUntil(Number.POSITIVE_INFINITY, call.trace); // the retry policy ends it
-      const status = parseStatus(await requestReview(createReview(spec, version), webhook, shared), version);
+      const status = parseStatus(await requestReview(createReview(spec, version), ofUser, shared), version);
       measures.evaluated('success', seconds());
       if (isContradiction(status)) failed(createContradictionError(name));
       return { status };
@@ -164,23 +165,23 @@ function createReviewSender(options: WebhookAuthorizerOptions): (spec: ReviewSpe
       failed(reported);
       return { failure: kind, error: reported };
     } finally {
-      breaker.release();
+      breaker.release(user);
     }
   };
 }
 
 /** Records each attempt in the circuit breaker. Server errors count as failures. */
-const observeAttempts = (connection: WebhookConnection, breaker: CircuitBreaker): WebhookConnection => ({
+const observeAttempts = (connection: WebhookConnection, breaker: CircuitBreaker, user: string): WebhookConnection => ({
   ...connection,
   client: {
     send: async (request, call) => {
       try {
         const answer = await connection.client.send(request, call);
-        if (answer.status >= 500 || answer.status === 429) breaker.recordFailure();
-        else breaker.recordResponse();
+        if (answer.status >= 500 || answer.status === 429) breaker.recordFailure(user);
+        else breaker.recordResponse(user);
         return answer;
       } catch (error) {
-        breaker.recordFailure();
+        breaker.recordFailure(user);
         throw error;
       }
     },
