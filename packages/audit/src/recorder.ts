@@ -12,7 +12,7 @@ import {
 } from './event.ts';
 import { compact, holdsTokens, joinTexts, serialize, dropManagedFields, hideTokens } from './object-text.ts';
 import { type AuditedResource, evaluatePolicy } from './policy.ts';
-import { shownTarget } from './shown-target.ts';
+import { auditedTarget } from './shown-target.ts';
 import { type RequestSource, findSourceIps } from './source-ips.ts';
 
 /** What auditing requires of a request. */
@@ -199,7 +199,7 @@ export class Recorder {
     this.#facts = new RequestFacts({
       level: this.#rule.level,
       auditId,
-      requestUri: shownTarget(request.target),
+      requestUri: auditedTarget(request.target),
       verb: info.verb,
       user: this.#user,
       sourceIps: findSourceIps(request),

@@ -27,24 +27,38 @@ const shownParameters: ReadonlySet<string> = new Set([
   'watch',
 ]);
 
+/** Path and query for request logs: the values of unknown parameters are hidden, since clients put tokens into queries. */
+export const shownTarget = (target: string): string => hideValues(target, (name) => !shownParameters.has(name));
+
 /**
- * Path and query for logs and audit events. Values of unknown parameters are hidden: clients put tokens into queries, such
- * as `access_token` (RFC 6750).
+ * Path and query for audit events, which record what clients sent: only the values of parameters whose names are those of
+ * credentials are hidden, such as `access_token` (RFC 6750).
  */
-export function shownTarget(target: string): string {
+export const auditedTarget = (target: string): string => hideValues(target, namesCredential);
+
+const credentialNames = /token|secret|passw|credential|authorization|bearer|api[_-]?key|signature/i;
+
+function namesCredential(name: string): boolean {
+  if (!name.includes('%')) return credentialNames.test(name);
+  try {
+    return credentialNames.test(decodeURIComponent(name));
+  } catch {
+    return true; // nobody knows what it names
+  }
+}
+
+function hideValues(target: string, isHidden: (name: string) => boolean): string {
   const mark = target.indexOf('?');
   if (mark < 0) return target;
   const query = target
     .slice(mark + 1)
     .split('&')
-    .map(shownPair)
+    .map((pair) => {
+      const equals = pair.indexOf('=');
+      if (equals < 0) return isHidden(pair) && pair !== '' ? '[hidden]' : pair;
+      const name = pair.slice(0, equals);
+      return isHidden(name) ? `${name}=[hidden]` : pair;
+    })
     .join('&');
   return `${target.slice(0, mark)}?${query}`;
-}
-
-function shownPair(pair: string): string {
-  const equals = pair.indexOf('=');
-  if (equals < 0) return shownParameters.has(pair) || pair === '' ? pair : '[hidden]';
-  const name = pair.slice(0, equals);
-  return shownParameters.has(name) ? pair : `${name}=[hidden]`;
 }
