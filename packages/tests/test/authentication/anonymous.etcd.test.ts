@@ -174,7 +174,7 @@ describe('Anonymous path conditions', () => {
       '/livez#',
       '/livez#x',
       '*',
-      'https://localhost/livez',
+      'https://localhost/healthz',
       '%2Flivez',
       'https://localhost//livez',
       'https://localhost/livez/',
@@ -203,6 +203,10 @@ describe('Anonymous path conditions', () => {
     expect(await statusOf(target)).toBe(target === '/a%20b' ? 403 : 200);
     for (const [, { authorization }] of badCredentials)
       expect(await statusOf(target, `Authorization: ${authorization}\r\n`)).toBe(401);
+  });
+
+  test('a target in absolute form is judged by its path', async () => {
+    expect(await statusOf('https://localhost/livez')).toBe(200);
   });
 
   test('reject all other paths in every spelling', async () => {
