@@ -47,6 +47,10 @@ describe('A rule matches', () => {
     ['by no other group', { userGroups: ['ops'] }, []],
     ['by its verbs', { verbs: ['create', 'list'] }, ['createToken', 'listRoles']],
     ['by no wildcard of verbs', { verbs: ['*'] }, []],
+    // As in kube-apiserver, which knows wildcards of resources and paths only.
+    ['by no wildcard of users', { users: ['*'] }, []],
+    ['by no wildcard of groups of users', { userGroups: ['*'] }, []],
+    ['by no wildcard of namespaces', { namespaces: ['*'] }, []],
     ['by all of its conditions', { users: ['ann'], verbs: ['list'], namespaces: ['team'] }, []],
     ['by its namespaces', { namespaces: ['team'] }, ['getAccount', 'createToken', 'unauthenticated']],
     ['cluster-scoped resources by the empty namespace', { namespaces: [''] }, ['listRoles']],

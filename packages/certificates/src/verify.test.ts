@@ -154,6 +154,8 @@ test('a file without certificates and a malformed one hold no CAs', () => {
   expect(() => readAuthorities('')).toThrow('there is no certificate in it');
   expect(() => readAuthorities(root.privateKey)).toThrow('there is no certificate in it');
   expect(() => readAuthorities(root.certificate.replace(/\n.{10}/, '\nAAAAAAAAAA'))).toThrow();
+  // As while the file is being written.
+  expect(() => readAuthorities(root.certificate + between.certificate.slice(0, -100))).toThrow('is not complete');
 });
 
 test('two files share a CA when one certificate is in both', async () => {

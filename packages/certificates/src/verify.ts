@@ -36,10 +36,12 @@ export class UntrustedCertificateError extends Error {
   override readonly name = 'UntrustedCertificateError';
 }
 
-/** Reads a PEM bundle. Throws if it is empty or contains an invalid certificate. */
+/** Reads a PEM bundle. Throws if it is empty or contains an invalid or incomplete certificate. */
 export function readAuthorities(pem: string): Authorities {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   if (blocks.length === 0) throw new Error('there is no certificate in it');
+  if (blocks.length !== pem.match(/-----BEGIN CERTIFICATE-----/g)?.length)
+    throw new Error('one of its certificates is not complete');
   return { certificates: blocks.map((block) => parseCertificate(new OpenSslCertificate(block).raw)) };
 }
 

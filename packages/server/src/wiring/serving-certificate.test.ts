@@ -2,8 +2,25 @@ import { seededRandom } from '@cluster-apiserver/base';
 import { createLog } from '@cluster-apiserver/telemetry';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { expect, test } from '@jest/globals';
+import { testAuthority } from '../../../certificates/test/test-authority.ts';
 import { parseFlags } from '../flags.ts';
 import { openServingCertificate } from './serving-certificate.ts';
+
+test('a failed reload names the flag and the file, as a failed start does', async () => {
+  const clock = fakeClock();
+  const { certificate, privateKey } = await testAuthority('serving');
+  const contents = new Map([
+    ['crt', certificate],
+    ['key', privateKey],
+  ]);
+  const files = { read: async (path: string) => Buffer.from(contents.get(path) ?? '') };
+  const log = createLog({ clock, format: 'text', verbosity: 0, pid: 1, write: () => true });
+  const environment = { clock, random: seededRandom(1), files };
+  const flags = parseFlags(['--tls-cert-file=crt', '--tls-private-key-file=key']);
+  const { read } = await openServingCertificate(flags, environment as never, log); // it uses no more of them
+  contents.set('crt', certificate.slice(0, 100));
+  await expect(read()).rejects.toThrow('--tls-cert-file: crt holds no certificate in PEM');
+});
 
 test.each([
   ['cannot be written', 'ENOENT', 'EACCES: permission denied'],

@@ -26,11 +26,15 @@ export async function openServingCertificate(
   const [certFile, keyFile] = given
     ? [flags['tls-cert-file'], flags['tls-private-key-file']]
     : [path.join(flags['cert-dir'], 'apiserver.crt'), path.join(flags['cert-dir'], 'apiserver.key')];
+  if (given) {
+    // A failed reload names flag and file, as a failed start does.
+    const load = (): Promise<ServingCertificate> => loadCertificatePair(tlsFlags, flags, files);
+    return { certFile, keyFile, read: load, current: await load() };
+  }
   const read = async (): Promise<ServingCertificate> => ({
     cert: await files.read(certFile),
     key: await files.read(keyFile),
   });
-  if (given) return { certFile, keyFile, read, current: await loadCertificatePair(tlsFlags, flags, files) };
   try {
     if (!(await exists(read))) {
       const made = await createSelfSigned(
