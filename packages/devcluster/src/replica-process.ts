@@ -65,12 +65,29 @@ export function createReplicaPrograms(
     return {
       name,
       command: node,
-      args: [...firstLine.options, ...server.options, server.file, ...mergeFlags(owned, defaults, flags)],
+      args: [
+        ...firstLine.options,
+        ...server.options,
+        server.file,
+        ...mergeFlags(
+          owned,
+          defaults,
+          flags.map((flag) => giveOwnAuditLog(flag, name)),
+        ),
+      ],
       // Variables of the user take precedence.
       env: { ...firstLine.env, ...env },
       logFile: path.join(home.logs, `${name}.log`),
     };
   });
+}
+
+/** Each replica has its own audit log: two writers would rotate each other's file. */
+function giveOwnAuditLog(flag: string, replica: string): string {
+  const file = /^--audit-log-path=(.+)$/.exec(flag)?.[1];
+  if (file === undefined || file === '-') return flag;
+  const { dir, name, ext } = path.parse(file);
+  return `--audit-log-path=${path.join(dir, `${name}-${replica}${ext}`)}`;
 }
 
 type Flags = Readonly<Record<string, string | number>>;

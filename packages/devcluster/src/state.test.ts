@@ -152,6 +152,11 @@ describe('flags of the replicas', () => {
     return createReplicaPrograms(settings, home)[0]?.args ?? [];
   };
 
+  test('give each replica its own audit log', () => {
+    expect(flagsWith(['--audit-log-path=logs/audit.log'])).toContain('--audit-log-path=logs/audit-replica-1.log');
+    expect(flagsWith(['--audit-log-path=-'])).toContain('--audit-log-path=-');
+  });
+
   test('encrypt stored resources with a key generated once, unless etcd is external or the user overrides it', () => {
     const flag = `--encryption-provider-config=${home.encryption}`;
     expect(flagsWith([])).toContain(flag);
