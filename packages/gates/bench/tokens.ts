@@ -8,6 +8,7 @@ import {
   createTokenCache,
   uniteAuthenticators,
   uniteTokenAuthenticators,
+  DistributedClaims,
   IssuerKeys,
   createJwtAuthenticator,
   withAnonymous,
@@ -22,18 +23,20 @@ const call = callUntil(Number.POSITIVE_INFINITY);
 const url = 'https://issuer.example.com';
 const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true });
 const published = { keys: [{ ...(await exportJWK(publicKey)), kid: 'a', alg: 'ES256', use: 'sig' }] };
-const keys = new IssuerKeys({
-  address: { url, discoveryUrl: undefined },
-  fetch: async (place) => JSON.stringify(place.endsWith('keys') ? published : { issuer: url, jwks_uri: `${url}/keys` }),
+const sources = {
+  fetch: async (place: string) =>
+    JSON.stringify(place.endsWith('keys') ? published : { issuer: url, jwks_uri: `${url}/keys` }),
   clock,
   signal: new AbortController().signal,
   failed: () => {},
-});
+};
+const keys = new IssuerKeys({ ...sources, address: { url, discoveryUrl: undefined } });
 const signed = createJwtAuthenticator(
   [
     {
       issuer: { url, audiences: ['cluster'] },
       keys,
+      distributedClaims: new DistributedClaims(sources),
       claimRules: [],
       claimMappings: prefixedClaims,
       userRules: [],

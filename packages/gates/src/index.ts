@@ -38,6 +38,7 @@ export { createFrontProxyAuthenticator, type FrontProxyHeaders } from './authent
 export { createTokenCache } from './authentication/token-cache.ts';
 export { algorithmNames } from './authentication/oidc/algorithms.ts';
 export { createDocumentFetcher } from './authentication/oidc/document-fetcher.ts';
+export { DistributedClaims } from './authentication/oidc/distributed-claims.ts';
 export { IssuerKeys } from './authentication/oidc/issuer-keys.ts';
 export { createJwtAuthenticator, type JwtIssuer } from './authentication/oidc/jwt-authenticator.ts';
 export { createBearerTokenAuthenticator } from './authentication/bearer-token.ts';

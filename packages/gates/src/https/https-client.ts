@@ -187,6 +187,12 @@ const createTlsConnector =
 /** Answers with a status of 1xx before the final one. */
 const interimAnswersMax = 10;
 
+/** Node's advice to use the CAs of the system is wrong: they are used unless CAs are configured. */
+function withoutHint(error: Error): Error {
+  const message = error.message.replace(/; if the root CA is installed locally.*$/, '');
+  return message === error.message ? error : new HttpsError(message);
+}
+
 /** Error codes of Node's HTTP parser. */
 const parserCodes = 'HPE_';
 
@@ -218,7 +224,7 @@ function exchange(
       if (isStale) fail(new StaleConnectionError('the server closed an idle connection', { cause: error }));
       else if (error.code?.startsWith(parserCodes))
         fail(new UnusableAnswerError('the answer is not valid HTTP', { cause: error }));
-      else fail(error);
+      else fail(withoutHint(error));
     });
     // Node closes a response that upgrades the protocol without an error event.
     request.on('close', () => {

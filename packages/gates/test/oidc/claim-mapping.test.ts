@@ -121,18 +121,6 @@ describe('an operator can configure', () => {
     const error = await rejection(await issuer.provider.sign(claims({ l: Array(100).fill(1) })));
     expect((error.cause as Error).name).toBe('BudgetExceededError');
   });
-
-  test('no claim source that makes the server fetch groups from a URL in the token', async () => {
-    const token = await issuer.provider.sign(
-      claims({
-        groups: undefined,
-        _claim_names: { groups: 'src' },
-        _claim_sources: { src: { endpoint: `${issuer.provider.url}/groups` } },
-      }),
-    );
-    expect(await authenticate(token)).toEqual({ name: 'p:al', groups: ['system:authenticated'] });
-    expect(issuer.provider.asked).not.toContain('/groups');
-  });
 });
 
 test('claims named like inherited object properties are ordinary claims', async () => {

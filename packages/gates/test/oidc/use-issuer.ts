@@ -7,6 +7,7 @@ import {
   createDocumentFetcher,
   createHttpsClient,
   createJwtAuthenticator,
+  DistributedClaims,
   IssuerKeys,
   type JwtIssuer,
   TokenRejectedError,
@@ -63,19 +64,20 @@ export function useIssuer(): Issuer {
     clock = fakeClock(nowSeconds * 1000);
     askedAtMs = [];
     const get = createDocumentFetcher(createHttpsClient({ clock, ca: provider.certificateAuthority }), clock);
+    const sources = {
+      fetch: async (...[url, ...others]: Parameters<typeof get>) => {
+        if (url.endsWith('configuration')) askedAtMs.push(clock.monotonicMs());
+        fetching++;
+        return get(url, ...others).finally(() => fetching--);
+      },
+      clock,
+      signal: stopped.signal,
+      failed: () => {},
+    };
     const configured: JwtIssuer = {
       issuer: { url: provider.url, audiences: ['cluster'] },
-      keys: new IssuerKeys({
-        address: { url: provider.url, discoveryUrl },
-        fetch: async (url, signal) => {
-          if (url.endsWith('configuration')) askedAtMs.push(clock.monotonicMs());
-          fetching++;
-          return get(url, signal).finally(() => fetching--);
-        },
-        clock,
-        signal: stopped.signal,
-        failed: () => {},
-      }),
+      keys: new IssuerKeys({ ...sources, address: { url: provider.url, discoveryUrl } }),
+      distributedClaims: new DistributedClaims(sources),
       claimRules: [],
       claimMappings: prefixedClaims,
       userRules: [],

@@ -11,7 +11,9 @@ import {
   type Dial,
   createHttpsClient,
   createDocumentFetcher,
+  DistributedClaims,
   IssuerKeys,
+  type JwtIssuer,
   createJwtAuthenticator,
   type TokenAuthenticator,
 } from '@cluster-apiserver/gates';
@@ -91,6 +93,9 @@ const constant =
   (): T =>
     value;
 
+/** What is fetched of an issuer. */
+type OpenIssuer = Pick<JwtIssuer, 'keys' | 'distributedClaims'>;
+
 type Build = (configuration: AuthenticationConfiguration, algorithms?: readonly string[]) => ConfiguredAuthentication;
 
 function createBuilder(
@@ -100,10 +105,9 @@ function createBuilder(
 ): Build {
   const stopped = new AbortController();
   cleanup.defer('questions to issuers', () => stopped.abort(new Error('the server stops')));
-  const keysOf = (issuer: Issuer): IssuerKeys => {
+  const openIssuer = (issuer: Issuer): OpenIssuer => {
     const { url, certificateAuthority, egressSelector } = issuer;
-    return new IssuerKeys({
-      address: issuer,
+    const options = {
       // Keys are fetched every few minutes, so connections are not kept open.
       fetch: createDocumentFetcher(
         createHttpsClient({ clock, ca: certificateAuthority, dial: egressSelector && egress.get(egressSelector) }),
@@ -111,21 +115,22 @@ function createBuilder(
       ),
       clock,
       signal: stopped.signal,
-      failed: (error) =>
+      failed: (error: unknown) =>
         log
           .withName('authentication')
           .error('cannot fetch the keys of an issuer', { issuer: url, error: asError(error) }),
-    });
+    };
+    return { keys: new IssuerKeys({ ...options, address: issuer }), distributedClaims: new DistributedClaims(options) };
   };
   // An unchanged issuer keeps its keys: it may be unreachable at the moment of the reload.
-  let kept: ReadonlyMap<string, IssuerKeys> = new Map();
+  let kept: ReadonlyMap<string, OpenIssuer> = new Map();
   return ({ jwt, anonymous }, algorithms) => {
     const issuers = jwt.map((configured) => {
       const { url, discoveryUrl, certificateAuthority, egressSelector } = configured.issuer;
       const identity = JSON.stringify({ url, discoveryUrl, certificateAuthority, egressSelector });
-      return { ...configured, algorithms, identity, keys: kept.get(identity) ?? keysOf(configured.issuer) };
+      return { ...configured, algorithms, identity, ...(kept.get(identity) ?? openIssuer(configured.issuer)) };
     });
-    kept = new Map(issuers.map(({ identity, keys }) => [identity, keys]));
+    kept = new Map(issuers.map(({ identity, keys, distributedClaims }) => [identity, { keys, distributedClaims }]));
     return {
       // A new cache for each configuration: entries of other rules are no longer valid.
       tokens: createTokenCache(createJwtAuthenticator(issuers, clock), {

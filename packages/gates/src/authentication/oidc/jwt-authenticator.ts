@@ -3,6 +3,7 @@ import type { ClaimMappings, ClaimRule, ExpressionRule } from '@cluster-apiserve
 import { addAuthenticatedGroup } from '../user-groups.ts';
 import type { TokenAnswer, TokenAuthenticator } from '../token-authenticator.ts';
 import { toClaimValues, mapClaims } from './claim-mapping.ts';
+import type { DistributedClaims } from './distributed-claims.ts';
 import type { IssuerKeys } from './issuer-keys.ts';
 import { checkClaimRules, checkUserRules } from './rules.ts';
 import { readIssuer, verifyClaims } from './verify-claims.ts';
@@ -13,6 +14,7 @@ export interface JwtIssuer {
   /** Accepted signing algorithms; undefined for all supported ones. */
   readonly algorithms?: readonly string[] | undefined;
   readonly keys: IssuerKeys;
+  readonly distributedClaims: DistributedClaims;
   readonly claimRules: readonly ClaimRule[];
   readonly claimMappings: ClaimMappings;
   readonly userRules: readonly ExpressionRule[];
@@ -35,7 +37,12 @@ export function createJwtAuthenticator(issuers: readonly JwtIssuer[], clock: Clo
 
 async function authenticateJwt(token: string, configured: JwtIssuer, clock: Clock, call: Call): Promise<TokenAnswer> {
   const { claimRules, claimMappings, userRules } = configured;
-  const claims = await verifyClaims(token, configured, clock, call);
+  const signed = await verifyClaims(token, configured, clock, call);
+  const { groups } = claimMappings;
+  const claims =
+    groups?.from === 'claim'
+      ? await configured.distributedClaims.resolve(signed, groups.claim, configured, call)
+      : signed;
   const values = toClaimValues(claims);
   const user = mapClaims(claimMappings, claims, values);
   checkClaimRules(claimRules, claims, values);
