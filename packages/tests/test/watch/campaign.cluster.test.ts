@@ -1,22 +1,16 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type Random, CleanupStack, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
+import { type Random, CleanupStack, requireValue, systemClock as clock } from '@cluster-apiserver/base';
 import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { startProxy, type TcpProxy } from '@cluster-apiserver/testkit/tcp-proxy';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { until } from '@cluster-apiserver/testkit/until';
-import { memberAt } from '@cluster-apiserver/testkit/etcd-gateway';
 import { type Client, http1Client } from '../fault/client.ts';
-import { checkHistory } from '../fault/check-history.ts';
-import { type DecryptedChange, decryptChanges, keyPrefix, parseEntries } from '../fault/etcd-log.ts';
-import { mixedLoad } from '../fault/mixed-load.ts';
 import { waitForReplicaRestart } from '../fault/replica-restart.ts';
-import { type Compactor, startCompactor } from './compactor.ts';
-import { checkStreams, hasReceivedAll } from './check-streams.ts';
+import type { Compactor } from './compactor.ts';
+import { startJudgedLoad } from './judged-load.ts';
 import { http1Transport, http2Transport } from './open-watch.ts';
-import { startRecorder, type Recorder } from './recorder.ts';
-import { type LogEntry, selectVisibleEvents } from './visible-events.ts';
-import type { ApiObject } from './view.ts';
+import type { Recorder } from './recorder.ts';
 import { startWatcher, type Watcher } from './watcher.ts';
 import { type WatcherKind, watcherKinds } from './watcher-kinds.ts';
 
@@ -34,8 +28,6 @@ const recoveryMs = 60_000;
 /** A soak delivers a million events, which takes minutes. */
 const campaignMs = 400_000;
 
-/** Every write is delivered to many watchers: a few per second keep a small machine busy. */
-const thinkMs = 20;
 const clientsEach = 2;
 
 let etcd: RealEtcd;
@@ -71,65 +63,36 @@ afterAll(() => cleanup.close((what, error) => console.error(what, error)), slowT
 test(
   'through faults and compactions, watchers receive every event once, in order and with the right content, and lists are never outdated',
   async () => {
-    const random = seededRandom(seed);
-    const recorder = startRecorder(etcd.endpoints, keyPrefix);
-    cleanup.defer('recorder', () => recorder.stop());
-    const load = mixedLoad(clients, random, { thinkMs });
-    await until('a recorded write', () => recorder.revision > 0 || undefined, recoveryMs);
-    const compactor = startCompactor(etcd.endpoints, recorder, compactionIntervalMs);
-    cleanup.defer('compactor', () => compactor.stop());
-    const watchers = startWatchers(random, recorder);
-    const leave = async (): Promise<void> => void (await Promise.all(watchers.map((watcher) => watcher.stop())));
-    cleanup.defer('watchers', leave);
-    const deliveredEvents = (): number => watchers.reduce((sum, { deliveredEvents }) => sum + deliveredEvents, 0);
+    const load = await startJudgedLoad({
+      etcdEndpoints: etcd.endpoints,
+      encryption: cluster.encryption,
+      clients,
+      seed,
+      compactionIntervalMs,
+      watchers: startWatchers,
+    });
+    cleanup.defer('load', () => load.stop());
+    const { watchers, history } = load;
+    const compactor = requireValue(load.compactor);
     const beganMs = clock.monotonicMs();
-    const waitForResponses = async (count: number): Promise<void> => {
-      const enough = load.history.length + count;
-      await until(`${count} more responses`, () => load.history.length >= enough || undefined, recoveryMs);
-    };
-    try {
-      for (let round = 0; round < rounds; round += 1) {
-        for (const fault of [cutFromEtcd, cutFromClients, killReplica, killLeader]) {
-          await waitForResponses(responsesBetween);
-          await fault(round);
-        }
-        await waitForCompaction(compactor);
+    for (let round = 0; round < rounds; round += 1) {
+      for (const fault of [cutFromEtcd, cutFromClients, killReplica, killLeader]) {
+        await load.waitForResponses(responsesBetween);
+        await fault(round);
       }
-      await until('enough events', () => deliveredEvents() >= deliveredEventsMin || undefined, campaignMs);
-    } finally {
-      await load.stop();
+      await waitForCompaction(compactor);
     }
-    const lastWritten = Math.max(
-      ...load.history.map(({ outcome }) => (outcome.result === 'written' ? outcome.revision : 0)),
-    );
-    await until('the record of the last write', () => recorder.revision >= lastWritten || undefined, recoveryMs);
-    const late = await waitForWatchers(watchers, logOf(await decryptChanges(recorder.changes, cluster)));
-    await compactor.stop();
-    await leave();
-    await recorder.stop();
-
-    const changes = await decryptChanges(recorder.changes, cluster);
-    const log = logOf(changes);
-    // Leader elections and leases also advance the revision.
-    const members = await Promise.all(etcd.endpoints.map(memberAt));
-    const headRevision = Math.max(...members.map((member) => member?.revision ?? 0));
-    const truth = { log, headRevision, compactions: compactor.requests };
-    const violations = [
-      ...checkStreams(
-        watchers.map(({ stream }) => stream),
-        truth,
-      ),
-      ...checkHistory(load.history, parseEntries(changes), compactor.requests),
-    ];
+    await until('enough events', () => load.deliveredEvents >= deliveredEventsMin || undefined, campaignMs);
+    const { violations, late, writes } = await load.judge();
     const endings = Map.groupBy(
       watchers.flatMap(({ stream }) => stream.segments),
       ({ ending }) => ending.how,
     );
-    const outcomes = Map.groupBy(load.history, ({ outcome }) => outcome.result);
+    const outcomes = Map.groupBy(history, ({ outcome }) => outcome.result);
     console.log(
       [
-        `seed ${seed}: ${deliveredEvents()} events to ${watchers.length} watchers in ${((clock.monotonicMs() - beganMs) / 1000).toFixed(0)} s`,
-        `${log.length} writes, ${load.history.length} requests, ${compactor.done} compactions`,
+        `seed ${seed}: ${load.deliveredEvents} events to ${watchers.length} watchers in ${((clock.monotonicMs() - beganMs) / 1000).toFixed(0)} s`,
+        `${writes} writes, ${history.length} requests, ${compactor.done} compactions`,
         `watches by ending: ${counts(endings)}; requests by outcome: ${counts(outcomes)}`,
         `${violations.length} violations`,
         ...violations.slice(0, 20),
@@ -137,7 +100,7 @@ test(
     );
     expect({ seed, violations: violations.slice(0, 20) }).toEqual({ seed, violations: [] });
     expect(late).toEqual([]);
-    expect(deliveredEvents()).toBeGreaterThanOrEqual(deliveredEventsMin);
+    expect(load.deliveredEvents).toBeGreaterThanOrEqual(deliveredEventsMin);
     // Clients with an old revision notice the compaction.
     for (const client of replicaClients) {
       const { body } = await client.request(
@@ -170,32 +133,6 @@ function startWatchers(random: Random, recorder: Recorder): readonly Watcher[] {
     });
   return watcherKinds.flatMap((kind) => Array.from({ length: kind.count }, (_, at) => start(kind, at)));
 }
-
-/** Waits until all watchers have received everything; returns those that have not. */
-async function waitForWatchers(watchers: readonly Watcher[], log: readonly LogEntry[]): Promise<string[]> {
-  const due = new Map(
-    [...new Set(watchers.map(({ stream }) => stream.view))].map((view) => [view, selectVisibleEvents(log, view)]),
-  );
-  const truth = { log, headRevision: Number.POSITIVE_INFINITY, compactions: [] };
-  const isLate = ({ stream, revision }: Watcher): boolean => {
-    const visible = due.get(stream.view);
-    const current = stream.segments.at(-1);
-    if (!visible || revision >= (visible.events.at(-1)?.revision ?? 0)) return false;
-    // An initial state does not say its revision, which may be that of a deletion.
-    return !current || !hasReceivedAll(current, visible, truth);
-  };
-  const late = (): Watcher[] => watchers.filter(isLate);
-  // The checker reports missing events better than a timeout would.
-  await until('the last events', () => late().length === 0 || undefined, recoveryMs).catch(() => {});
-  return late().map(({ stream }) => stream.watcher);
-}
-
-const logOf = (changes: readonly DecryptedChange[]): LogEntry[] =>
-  changes.map(({ revision, key, value }) => ({
-    revision,
-    key: key.slice(keyPrefix.length),
-    object: value === undefined ? undefined : (JSON.parse(value) as ApiObject), // the stored encoding equals the served one
-  }));
 
 // Each fault waits until its effect is visible.
 
