@@ -107,10 +107,16 @@ export async function compact(url: string, revision: number): Promise<void> {
 /** An operator's recovery of a full etcd: compact, defragment, disarm the alarm. */
 export async function reclaimSpace(url: string): Promise<void> {
   const status = await post(url, '/v3/maintenance/status', {});
-  const memberID = requireText(status, 'header', 'member_id');
   await post(url, '/v3/kv/compaction', { revision: requireText(status, 'header', 'revision'), physical: true });
   await post(url, '/v3/maintenance/defragment', {});
-  await post(url, '/v3/maintenance/alarm', { action: 'DEACTIVATE', memberID, alarm: 'NOSPACE' });
+  await setSpaceAlarm(url, false);
+}
+
+/** Sets or clears the alarm of a member without space: with it etcd accepts no writes but deletions. */
+export async function setSpaceAlarm(url: string, isSet: boolean): Promise<void> {
+  const memberID = requireText(await post(url, '/v3/maintenance/status', {}), 'header', 'member_id');
+  const action = isSet ? 'ACTIVATE' : 'DEACTIVATE';
+  await post(url, '/v3/maintenance/alarm', { action, memberID, alarm: 'NOSPACE' });
 }
 
 /** All keys. */
