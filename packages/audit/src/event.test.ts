@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { usedHeapBytes } from '@cluster-apiserver/testkit/garbage';
 import { type EventFacts, type ObjectReference, RequestFacts, SerializedEvent } from './event.ts';
 
 const receivedMs = Date.UTC(2026, 0, 31, 12, 0, 0, 7);
@@ -117,4 +118,16 @@ describe('An event', () => {
   ])('is one line of text in the legacy format', (facts, line) => {
     expect(new SerializedEvent(facts, undefined, false).formatLegacyLine()).toBe(line);
   });
+});
+
+test('names that are kept for later events do not hold the requests that they are parts of', () => {
+  const targetCharacters = 64 * 1024;
+  const before = usedHeapBytes();
+  for (let at = 0; at < 1_000; at++) {
+    const target = Buffer.from(`/api/v1/namespaces/namespace-number-${at}?${'x'.repeat(targetCharacters)}`).toString();
+    const namespace = target.slice('/api/v1/namespaces/'.length, target.indexOf('?'));
+    const facts = { ...least, objectRef: { ...objectRef, namespace, text: undefined } };
+    expect(new SerializedEvent(facts, undefined, false).json).toContain(`"namespace":"namespace-number-${at}"`);
+  }
+  expect(usedHeapBytes() - before).toBeLessThan(100 * targetCharacters);
 });

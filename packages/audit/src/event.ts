@@ -1,3 +1,4 @@
+import { keepText } from '@cluster-apiserver/base';
 import type { AuditLevel, AuditStage } from '@cluster-apiserver/config';
 import type { Status, UserInfo } from '@cluster-apiserver/model';
 
@@ -125,7 +126,7 @@ function quoteFrequent(text: string): string {
   const known = frequent.get(text);
   if (known !== undefined) return known;
   const quoted = quote(text);
-  if (frequent.size < frequentMax && text.length <= frequentCharactersMax) frequent.set(text, quoted);
+  if (frequent.size < frequentMax && text.length <= frequentCharactersMax) frequent.set(keepText(text), quoted);
   return quoted;
 }
 

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { usedHeapBytes } from '@cluster-apiserver/testkit/garbage';
 import { createLogOutput } from './index.ts';
 
 let clock: FakeClock;
@@ -39,6 +40,19 @@ describe('The output of a log', () => {
     expect(writes).toHaveLength(1);
     clock.advance(50);
     expect(writes.map(({ text }) => text)).toEqual(['a\nb\n', 'c\nd\ne\n']);
+  });
+
+  test('does not hold the texts of which the parts of waiting lines are', () => {
+    const output = open();
+    output.write('a\n');
+    turn();
+    const characters = 60_000;
+    const before = usedHeapBytes();
+    for (let at = 0; at < 500; at++) {
+      const text = Buffer.from(`${at}${'x'.repeat(characters)}`).toString();
+      expect(output.write(`name="${text.slice(0, 100)}"\n`)).toBe(true);
+    }
+    expect(usedHeapBytes() - before).toBeLessThan(100 * characters);
   });
 
   test('writes a line after a pause without delay', () => {

@@ -1,4 +1,4 @@
-import type { Clock } from '@cluster-apiserver/base';
+import { type Clock, keepText } from '@cluster-apiserver/base';
 
 /** Where bytes go, such as a file descriptor. */
 export interface ByteOutput {
@@ -62,7 +62,8 @@ class GatheringOutput implements LogOutput {
   }
 
   write(line: string): boolean {
-    return this.#add(line, line.length);
+    // The line may consist of parts of a long request.
+    return this.#add(keepText(line), line.length);
   }
 
   writeLater(format: () => string): boolean {

@@ -137,12 +137,13 @@ function beginRequest(tracer: SdkTracer, clock: Clock, { name, startMs, attribut
   return new RecordedSpan(tracer, times, span, parent?.state);
 }
 
+/** The parts are copied: headers may be long. */
 const toSdkContext = ({ traceId, spanId, flags, state }: TraceContext): SpanContext => ({
-  traceId,
-  spanId,
+  traceId: keepText(traceId),
+  spanId: keepText(spanId),
   traceFlags: flags,
   isRemote: true,
-  ...(state !== undefined && { traceState: createTraceState(state) }),
+  ...(state !== undefined && { traceState: createTraceState(keepText(state)) }),
 });
 
 /** All spans of a request use one offset to wall time, so that a jump of the wall clock changes no duration. */

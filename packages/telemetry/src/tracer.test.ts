@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import os from 'node:os';
 import path from 'node:path';
-import { seededRandom, systemClock as clock } from '@cluster-apiserver/base';
+import { parseTraceContext, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
 import { usedHeapBytes } from '@cluster-apiserver/testkit/garbage';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type OtlpReceiver, startReceiver } from '@cluster-apiserver/testkit/otlp-receiver';
@@ -129,7 +129,15 @@ test('spans that wait hold no texts of their requests', async () => {
   const before = usedHeapBytes();
   for (let span = 0; span < 50; span++) {
     const text = String(span).padEnd(textBytes, 'x');
-    const request = by.begin({ name: text.slice(0, 300), startMs: clock.monotonicMs(), attributes: { path: text } });
+    const traceparent = `01-${'a'.repeat(32)}-${'b'.repeat(16)}-01-${text}`;
+    const request = by.begin({
+      name: text.slice(0, 300),
+      startMs: clock.monotonicMs(),
+      attributes: { path: text },
+      ...(span % 2 === 0
+        ? { parent: parseTraceContext(traceparent, undefined) }
+        : { link: parseTraceContext(traceparent, undefined) }),
+    });
     request.set({ plural: text.slice(0, 100) });
     request.end();
   }

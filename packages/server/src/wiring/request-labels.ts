@@ -68,25 +68,26 @@ export const documentLabel = (path: string): string =>
 export function createRequestLabeler(
   kinds: readonly ServedKind[],
 ): (request: ApiRequest, info: RequestInfo | undefined) => RequestLabels {
-  const subresources = new Map(
-    kinds.map((kind) => [nameOf(kind), new Set(['', ...kind.subresourceForms.map(({ name }) => name)])]),
-  );
+  const byName = new Map(kinds.map((kind) => [nameOf(kind), kind]));
   return (request, info) => {
     const verb = verbLabel(request, info);
     const component = 'apiserver';
     const nothing = { verb, group: '', version: '', resource: '', scope: '', component };
     if (!info?.resource) return { ...nothing, subresource: documentLabel(info?.path ?? '') };
-    const { group, version, plural, subresource = '' } = info.resource;
+    const { subresource = '' } = info.resource;
     const scope = scopeLabel(info);
-    const known = subresources.get(nameOf(info.resource));
+    const known = byName.get(nameOf(info.resource));
     if (!known)
       return { ...nothing, group: otherLabel, version: otherLabel, resource: otherLabel, subresource: '', scope };
+    // The names of the kind, not the equal ones of the request: those are parts of its target, and labels are kept.
+    const { group, version, plural: resource } = known;
+    const form = known.subresourceForms.find(({ name }) => name === subresource);
     return {
       ...nothing,
       group,
       version,
-      resource: plural,
-      subresource: known.has(subresource) ? subresource : otherLabel,
+      resource,
+      subresource: subresource === '' ? '' : (form?.name ?? otherLabel),
       scope,
     };
   };

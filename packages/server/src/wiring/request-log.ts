@@ -15,12 +15,21 @@ export function openRequestLog(all: Log): RequestLog {
     logsAll,
     ended: (request) => {
       const seen = capture(request);
-      if (logsAll) log.debug(everyRequest, 'HTTP', () => toFields(seen));
+      if (logsAll) log.debug(everyRequest, 'HTTP', isLong(seen) ? toFields(seen) : () => toFields(seen));
       if (request.slow === 'request' && !isProbe(seen.target)) log.info('slow request', toFields(seen));
       if (request.slow === 'response') log.info('slow response', toFields(seen));
     },
   };
 }
+
+/**
+ * A line that is formatted later holds the target, with what was parsed of it, and the user agent. If no reader takes the log,
+ * thousands of lines wait, so long ones are formatted at once.
+ */
+const heldCharactersMax = 2_048;
+
+const isLong = ({ target, userAgent = '' }: ReturnType<typeof capture>): boolean =>
+  target.length + userAgent.length > heldCharactersMax;
 
 /** A failing check of a probe takes its time, and has a line of its own. */
 const isProbe = (target: string): boolean => /^\/(?:readyz|livez|healthz)(?:[/?]|$)/.test(target);

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
+import { usedHeapBytes } from '@cluster-apiserver/testkit/garbage';
 import { compile, type Expression, types } from '@cluster-apiserver/expressions';
 import type { ClaimMappings } from '@cluster-apiserver/config';
 import { toClaimValues, mapClaims } from './claim-mapping.ts';
@@ -86,4 +87,18 @@ test(`${claimSetsCount} generated sets of claims become the configured users, or
   // Neither side of the rules is left out by chance.
   expect(rejected).toBeGreaterThan(claimSetsCount / 10);
   expect(rejected).toBeLessThan(claimSetsCount / 1.5);
+});
+
+test('users do not hold the claims that expressions cut them out of', () => {
+  const cut = (from: number) =>
+    ({ from: 'expression', expression: expression(`claims.text.substring(${from}, ${from + 20})`) }) as const;
+  const mappings = { username: cut(0), groups: cut(30), uid: cut(60), extra: [{ key: 'a/b', ...cut(90) }] };
+  const textCharacters = 60_000;
+  const before = usedHeapBytes();
+  const users = Array.from({ length: 300 }, (_, at) => {
+    const claims = { text: Buffer.from(`${at}`.padEnd(textCharacters, 'x')).toString() };
+    return mapClaims(mappings, claims, toClaimValues(claims));
+  });
+  expect(usedHeapBytes() - before).toBeLessThan(100 * textCharacters);
+  expect(users[7]?.name).toBe(`7${'x'.repeat(19)}`);
 });

@@ -1,4 +1,4 @@
-import { getOwn } from '@cluster-apiserver/base';
+import { getOwn, keepText } from '@cluster-apiserver/base';
 import type { ClaimMapping, ClaimMappings } from '@cluster-apiserver/config';
 import { type Expression, fromJson, type Value } from '@cluster-apiserver/expressions';
 import type { UserInfo } from '@cluster-apiserver/model';
@@ -47,7 +47,7 @@ export const toClaimValues = (claims: Claims): Values => {
 };
 
 function readStringClaim(what: string, mapping: ClaimMapping, claims: Claims, values: Values): string {
-  if (mapping.from === 'expression') return requireString(what, evaluate(what, mapping.expression, values));
+  if (mapping.from === 'expression') return keepText(requireString(what, evaluate(what, mapping.expression, values)));
   const { claim, prefix } = mapping;
   const found = requireString(what, getOwn(claims, claim));
   // An unverified email address can be claimed by anyone.
@@ -68,10 +68,10 @@ function requireString(what: string, value: unknown): string {
   return value;
 }
 
-/** Accepts a string or a list of strings; drops empty ones and null. */
+/** Accepts a string or a list of strings, which an expression may have cut out of long claims; drops empty ones and null. */
 function toStrings(what: string, value: unknown): readonly string[] {
   if (value === null || value === '') return [];
-  if (typeof value === 'string') return [value];
+  if (typeof value === 'string') return [keepText(value)];
   if (!Array.isArray(value)) throw new TokenRejectedError(`the ${what} are neither a text nor a list of texts`);
-  return value.map((entry) => requireString(what, entry)).filter((entry) => entry !== '');
+  return value.map((entry) => keepText(requireString(what, entry))).filter((entry) => entry !== '');
 }
