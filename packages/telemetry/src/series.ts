@@ -1,5 +1,10 @@
+import { keepText, requireValue } from '@cluster-apiserver/base';
+
 /** The allowed values of each label; `any` if the server chooses them and they are few. */
 export type Labels = Readonly<Record<string, readonly string[] | 'any'>>;
+
+/** Of one metric, about a kilobyte each: objects can be created under ever new names, and are label values. */
+const seriesMax = 10_000;
 
 /** Replaces values that are not allowed. */
 const otherValue = 'other';
@@ -43,24 +48,34 @@ export class SeriesOf<Series extends object> {
   }
 
   of(labels: LabelValues): Series {
+    return this.#find(labels) ?? this.#findOrCreate(labels);
+  }
+
+  #find(labels: LabelValues): Series | undefined {
     let at: Branch<Series> | undefined = this.#root;
     for (const { name } of this.#levels) {
       at = at.next.get(labels[name]);
-      if (at === undefined) return this.#findOrCreate(labels);
+      if (at === undefined) return undefined;
     }
-    return at.series ?? this.#findOrCreate(labels);
+    return at.series;
   }
 
   /** Values that are not allowed always take this path, because they are not stored. */
   #findOrCreate(given: LabelValues): Series {
     const labels: Record<string, string> = {};
-    let at = this.#root;
     for (const { name, known } of this.#levels) {
       const value = String(given[name]);
-      const counted = known === 'any' || known.has(value) ? value : otherValue;
-      labels[name] = counted;
-      const next = at.next.get(counted) ?? new Branch<Series>();
-      at.next.set(counted, next);
+      labels[name] = known === 'any' || known.has(value) ? value : otherValue;
+    }
+    const existing = this.#find(labels);
+    if (existing) return existing;
+    if (this.#all.length >= seriesMax)
+      for (const { name, known } of this.#levels) if (known === 'any') labels[name] = otherValue;
+    let at = this.#root;
+    for (const { name } of this.#levels) {
+      const value = requireValue(labels[name]);
+      let next = at.next.get(value);
+      if (!next) at.next.set(keepText(value), (next = new Branch()));
       at = next;
     }
     return (at.series ??= this.#add(labels));

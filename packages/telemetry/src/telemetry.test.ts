@@ -48,6 +48,17 @@ test('series are distinguished by labels, and unknown values of each label are c
   ]);
 });
 
+test('a metric has a bounded number of series, and further values are counted as other', async () => {
+  const metrics = createMetrics({ ofProcess: false });
+  const total = metrics.counter({ name: 'calls', help: 'Calls.', labels: { verb: ['GET'], name: 'any' } });
+  for (let at = 0; at < 10_100; at++) total.add({ verb: 'GET', name: `webhook-${at}` });
+  total.add({ verb: 'GET', name: 'webhook-1' });
+  const lines = (await exposed(metrics)).split('\n').filter((line) => line.startsWith('calls{'));
+  expect(lines).toHaveLength(10_001);
+  expect(lines).toContain('calls{verb="GET",name="other"} 100');
+  expect(lines).toContain('calls{verb="GET",name="webhook-1"} 2');
+});
+
 describe('health', () => {
   const everywhere: readonly Endpoint[] = ['livez', 'readyz', 'healthz'];
   const failures: string[] = [];

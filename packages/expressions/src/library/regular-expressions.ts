@@ -1,4 +1,4 @@
-import { BoundedCache, errorMessage, keepText } from '@cluster-apiserver/base';
+import { BoundedCache, bytesOfText, errorMessage, keepText } from '@cluster-apiserver/base';
 import { RE2JS } from 're2js';
 import { type Budget, BudgetExceededError } from '../run/budget.ts';
 import type { Fault } from '../syntax/fault.ts';
@@ -65,7 +65,17 @@ const patternLengthMax = 1000;
 const programLengthMax = 10_000;
 
 /** Cached patterns. Most are literals, so there are few; computed ones evict each other. */
-const known = new BoundedCache<RE2JS>({ entriesMax: 256 });
+const patternsMax = 256;
+/** Usual patterns take some kilobytes, the largest three megabytes. */
+const patternBytesMax = 16 * 1024 * 1024;
+/** An instruction takes about 100 bytes, and 300 if it is a Unicode class; measured. */
+const instructionBytes = 300;
+
+const known = new BoundedCache<RE2JS>({
+  entriesMax: patternsMax,
+  bytesMax: patternBytesMax,
+  bytesOf: (pattern, program) => bytesOfText(pattern) + instructionBytes * program.programSize(),
+});
 
 function compilePattern(pattern: string): RE2JS {
   const before = known.get(pattern);

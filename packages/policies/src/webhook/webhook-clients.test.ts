@@ -68,3 +68,10 @@ test('the least recently used client is closed when there are too many', () => {
   use(201);
   expect(ended).toEqual(['retired 2']);
 });
+
+test('clients with large CA bundles are closed earlier', () => {
+  const all = clients();
+  const caBundle = 'QUFB'.repeat(256 * 1024);
+  for (let at = 1; at <= 33; at++) all.getClient(all.resolveEndpoint({ url: `https://${at}.example.com/`, caBundle }));
+  expect(ended).toEqual(['retired 1', 'retired 2']);
+});

@@ -1,4 +1,5 @@
-import { BoundedCache } from '@cluster-apiserver/base';
+import { hash } from 'node:crypto';
+import { BoundedCache, bytesOfText } from '@cluster-apiserver/base';
 import type { HttpsClientOptions, RetirableClient } from '@cluster-apiserver/gates';
 import type { WebhookClientConfig } from '@cluster-apiserver/kinds';
 import { WebhookCallError } from './errors.ts';
@@ -26,15 +27,24 @@ export interface Endpoint {
 
 /** As in kube-apiserver. The least recently used client is closed first. */
 const clientsMax = 200;
+/** Of CA bundles, which may be as large as an object: at most a dozen of the largest. */
+const caBytesMax = 32 * 1024 * 1024;
 /** Connections per client: the default limit of mutating requests in flight, so that no call waits for a connection. */
 const connectionsMax = 200;
+
+interface KeptClient {
+  readonly client: RetirableClient;
+  readonly caBytes: number;
+}
 
 /** Clients of webhooks, one for each server and CA bundle. Connections are kept open for the next request. */
 export class WebhookClients {
   readonly #options: WebhookClientsOptions;
-  readonly #clients = new BoundedCache<RetirableClient>({
+  readonly #clients = new BoundedCache<KeptClient>({
     entriesMax: clientsMax,
-    onEvict: (unused) => unused.retire(),
+    bytesMax: caBytesMax,
+    bytesOf: (key, { caBytes }) => bytesOfText(key) + caBytes,
+    onEvict: ({ client }) => client.retire(),
   });
 
   constructor(options: WebhookClientsOptions) {
@@ -63,19 +73,19 @@ export class WebhookClients {
 
   getClient({ serverName, caBundle, clientKey }: Endpoint): Pick<RetirableClient, 'send'> {
     const known = this.#clients.get(clientKey);
-    if (known) return known;
+    if (known) return known.client;
     const ca = caBundle === '' ? undefined : Buffer.from(caBundle, 'base64');
     const client = this.#options.open({ ca, serverName, connectionsMax });
-    this.#clients.set(clientKey, client);
+    this.#clients.set(clientKey, { client, caBytes: caBundle.length });
     return client;
   }
 
   close(): void {
-    for (const client of this.#clients.values()) client.close();
+    for (const { client } of this.#clients.values()) client.close();
   }
 }
 
 const toEndpoint = (of: Omit<Endpoint, 'clientKey'>): Endpoint => ({
   ...of,
-  clientKey: JSON.stringify([of.url.host, of.serverName, of.caBundle]),
+  clientKey: hash('sha256', JSON.stringify([of.url.host, of.serverName, of.caBundle]), 'base64'),
 });

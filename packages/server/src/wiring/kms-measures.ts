@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Clock } from '@cluster-apiserver/base';
+import { BoundedCache, type Clock } from '@cluster-apiserver/base';
 import type { KmsProvider } from '@cluster-apiserver/config';
 import type { KmsMeasures } from '@cluster-apiserver/storage';
 import { createDoublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
@@ -76,9 +76,12 @@ export function createKmsMeasures(metrics: Metrics, clock: Clock): (provider: Km
   });
 }
 
-/** Caches hashes: a plugin has few keys, and every write reports one. */
+/** A plugin has few keys, but may name ever new ones, of up to a kilobyte. */
+const hashesMax = 100;
+
+/** Caches hashes: every write reports one. */
 function createHasher(): (text: string) => string {
-  const known = new Map<string, string>();
+  const known = new BoundedCache<string>({ entriesMax: hashesMax });
   return (text) => {
     let hash = known.get(text);
     if (!hash) known.set(text, (hash = `sha256:${createHash('sha256').update(text).digest('hex')}`));
