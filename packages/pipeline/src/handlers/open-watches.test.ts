@@ -26,6 +26,20 @@ test('a user whose clients have not read much gets no more watches until they ha
   open.acquire(user, 30 * megabyte);
 });
 
+test('long selectors of all users are limited together, and short ones are not', () => {
+  const open = openWatches();
+  const users = Array.from({ length: 4 }, (_, at) => ({ ...user, name: `u${at}` }));
+  const held = users.slice(0, 2).map((one) => open.acquire(one, 63 * megabyte));
+  const [, , third = user, fourth = user] = users;
+  expect(() => open.acquire(third, 3 * megabyte)).toThrow(
+    expect.objectContaining({ code: 429, message: expect.stringContaining('of all users with long selectors') }),
+  );
+  open.acquire(third, 16_384).release();
+  open.acquire({ ...fourth, groups: ['system:masters'] }, 3 * megabyte).release();
+  held[0]?.release();
+  open.acquire(third, 3 * megabyte);
+});
+
 const watches = useWatches();
 
 test('what a client has not read is counted until it has', async () => {

@@ -17,6 +17,13 @@ const checkIntervalMs = 10_000;
  */
 const heldBytesMax = 64 * 1024 * 1024;
 
+/**
+ * What watches with long selectors may hold, of all users: there may be many users, and some memory must be left for the
+ * others. Usual selectors are not limited by it.
+ */
+const longSelectorsBytesMax = 128 * 1024 * 1024;
+const longSelectorBytes = 16 * 1024;
+
 /** By then some of the user's watches may have ended. */
 const retryAfterSeconds = 30;
 
@@ -59,6 +66,7 @@ export class OpenWatches {
   readonly #options: OpenWatchesOptions;
   readonly #byUser = new Map<string, Counts>();
   readonly #streams = new Map<WatchStream, Progress>();
+  #longSelectorsBytes = 0;
   #cancelCheck: (() => void) | undefined;
 
   constructor(options: OpenWatchesOptions) {
@@ -71,6 +79,7 @@ export class OpenWatches {
    */
   acquire({ name, groups }: UserInfo, heldBytes: number): CountedWatch {
     const { maxPerUser } = this.#options;
+    const longBytes = heldBytes > longSelectorBytes ? heldBytes : 0;
     const counts = this.#byUser.get(name) ?? { watches: 0, heldBytes: 0 };
     // Cluster administrators can always watch, to investigate.
     if (!groups.includes(mastersGroup)) {
@@ -82,10 +91,15 @@ export class OpenWatches {
           `has ${counts.watches} watches open whose selectors and unread events take ${counts.heldBytes} bytes`,
           'close some of them, read them faster, use shorter selectors',
         );
+      if (longBytes > 0 && this.#longSelectorsBytes + longBytes > longSelectorsBytesMax)
+        throw tooManyRequests(
+          `the watches of all users with long selectors take ${this.#longSelectorsBytes} bytes on this server, which is the limit; use a shorter selector or try again later`,
+        );
     }
     this.#byUser.set(name, counts);
     counts.watches++;
     counts.heldBytes += heldBytes;
+    this.#longSelectorsBytes += longBytes;
     let unreadBytes = 0;
     let isReleased = false;
     const countUnread = (bytes: number): void => {
@@ -97,6 +111,7 @@ export class OpenWatches {
     const release = (): void => {
       countUnread(0);
       isReleased = true;
+      this.#longSelectorsBytes -= longBytes;
       counts.heldBytes -= heldBytes;
       counts.watches--;
       if (counts.watches === 0) this.#byUser.delete(name);
@@ -143,8 +158,9 @@ export class OpenWatches {
 }
 
 const tooManyWatches = (name: string, state: string, remedy: string): StatusError =>
-  new StatusError(
-    'TooManyRequests',
+  tooManyRequests(
     `user ${JSON.stringify(name)} ${state} on this server, which is the limit; ${remedy} or try again later`,
-    { retryAfterSeconds },
   );
+
+const tooManyRequests = (message: string): StatusError =>
+  new StatusError('TooManyRequests', message, { retryAfterSeconds });
