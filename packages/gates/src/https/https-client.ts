@@ -189,8 +189,8 @@ const interimAnswersMax = 10;
 
 /** Node's advice to use the CAs of the system is wrong: they are used unless CAs are configured. */
 function withoutHint(error: Error): Error {
-  const message = error.message.replace(/; if the root CA is installed locally.*$/, '');
-  return message === error.message ? error : new HttpsError(message);
+  error.message = error.message.replace(/; if the root CA is installed locally.*$/, '');
+  return error;
 }
 
 /** Error codes of Node's HTTP parser. */
