@@ -90,6 +90,7 @@ const seriesOf = (program) => versionOf(program)?.split('.').slice(0, 2).join('.
 const runs = (program) => versionOf(program) !== undefined;
 const controls = (program) => outputOf(program, ['version'])?.startsWith('etcdctl version') ?? false;
 
+/** A newer one needs the checksums of its release page. `docker-compose.yml` and the chart name the same version. */
 const release = {
   version: '3.5.21',
   sha256: {
