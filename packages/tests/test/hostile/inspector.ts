@@ -2,15 +2,15 @@
 import { once } from 'node:events';
 import { until } from '@cluster-apiserver/testkit/until';
 
-/** Node's default. */
-const inspectorUrl = 'http://127.0.0.1:9229/json/list';
+/** Node's default; `--inspect-port` names another one. */
+const defaultPort = 9229;
 
 /**
  * Makes the process collect all its garbage, which V8 often leaves while a process is idle. Then its memory is what it
  * really keeps. Returns the MiB in its heap.
  */
-export async function collectGarbage(pid: number): Promise<number> {
-  const socket = new WebSocket(await inspectorOf(pid));
+export async function collectGarbage(pid: number, port = defaultPort): Promise<number> {
+  const socket = new WebSocket(await inspectorOf(pid, port));
   await once(socket, 'open');
   try {
     const { result } = (await call(socket, 'Runtime.evaluate', { expression: 'process.pid' })) as {
@@ -25,10 +25,10 @@ export async function collectGarbage(pid: number): Promise<number> {
   }
 }
 
-async function inspectorOf(pid: number): Promise<string> {
+async function inspectorOf(pid: number, port: number): Promise<string> {
   process.kill(pid, 'SIGUSR1');
   const url = await until('the inspector', async () => {
-    const response = await fetch(inspectorUrl).catch(() => undefined);
+    const response = await fetch(`http://127.0.0.1:${port}/json/list`).catch(() => undefined);
     const [target] = ((await response?.json()) ?? []) as { readonly webSocketDebuggerUrl: string }[];
     return target?.webSocketDebuggerUrl;
   });

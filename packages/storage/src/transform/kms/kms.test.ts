@@ -153,6 +153,13 @@ test.each([
   expect(refused).toBe(refusing ? reads.length : 0);
 });
 
+test('a bounded number of keys is kept', () => {
+  const keys = new KeyCache<object>(1_000, { cacheMissed: () => {}, cacheSized: (count) => (size = count) });
+  let size = 0;
+  for (let key = 0; key < 1_100; key++) keys.confirm(`${key}`, {});
+  expect(size).toBe(1_000);
+});
+
 test('keys are loaded concurrently, up to a limit', async () => {
   const asked: (() => void)[] = [];
   const keys = new KeyCache<object>(1_000, { cacheMissed: () => {}, cacheSized: () => {} });
