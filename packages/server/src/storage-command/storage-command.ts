@@ -39,7 +39,8 @@ export async function storageCommand(
     const records = createFileRecords(clock);
     const options = { flags, keyPrefix, kinds, environment, metrics, health, log, serverId, records };
     const { transformer } = await openEncryption(options, cleanup);
-    const storage = { ownPrefix, transformer, metrics, certificates: createCertificateMeasures(metrics), kinds };
+    const certificates = createCertificateMeasures(metrics);
+    const storage = { ownPrefix, transformer, metrics, certificates, records, kinds };
     const { client, store } = await openStorage(flags, storage, environment, log, cleanup);
     const walk = { keyPrefix, ownPrefix, clock, print, signal };
     if (command === 'inspect')

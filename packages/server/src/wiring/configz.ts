@@ -71,19 +71,26 @@ export interface FileRecords {
   list(): readonly ConfigzFile[];
 }
 
-export function createFileRecords(clock: Clock): FileRecords {
+/** `reloaded` is called for each attempt to load a changed file. */
+export function createFileRecords(
+  clock: Clock,
+  reloaded: (flag: string, status: 'success' | 'failure') => void = () => {},
+): FileRecords {
   const records = new Map<FileRecord, ConfigzFile>();
   const now = (): string => formatTime(clock.now());
   return {
     add: ({ mayBeGuessed = false, ...file }) => {
       const record: FileRecord = {
-        applied: (content) =>
-          void records.set(record, {
+        applied: (content) => {
+          if (records.has(record)) reloaded(file.flag, 'success');
+          records.set(record, {
             ...file,
             ...(!mayBeGuessed && { hash: `sha256:${hash('sha256', content, 'hex')}` }),
             lastReloadTime: now(),
-          }),
+          });
+        },
         failed: (error) => {
+          reloaded(file.flag, 'failure');
           const before = records.get(record);
           const lastReloadError = { time: now(), message: asError(error).message };
           if (before) records.set(record, { ...before, lastReloadError });
@@ -98,9 +105,6 @@ export function createFileRecords(clock: Clock): FileRecords {
 
 /** Files that are read only at startup. */
 const startupFiles = {
-  'etcd-cafile': { kind: 'certificates' },
-  'etcd-certfile': { kind: 'certificate' },
-  'etcd-keyfile': { kind: 'private key' },
   'token-auth-file': { kind: 'static tokens', mayBeGuessed: true },
   'oidc-ca-file': { kind: 'certificates' },
   'egress-selector-config-file': { kind: 'EgressSelectorConfiguration' },

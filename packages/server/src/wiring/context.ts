@@ -13,6 +13,7 @@ import { openHealth } from './health.ts';
 import { monitorHeap } from './heap.ts';
 import { createTokenCacheMeasure } from './identity-measures.ts';
 import { publishOmittedLines } from './log-measures.ts';
+import { createFileMeasure } from './reload-measures.ts';
 import { publishVersion } from './version-measures.ts';
 import { warnOfFlags } from './warn-of-flags.ts';
 
@@ -54,7 +55,7 @@ export async function openContext(
   const { gates } = parseFeatureGates(flags['feature-gates']);
   const metrics = createMetrics({ ofProcess: true });
   const slis = createMetrics({ ofProcess: false });
-  const records = createFileRecords(clock);
+  const records = createFileRecords(clock, createFileMeasure(metrics));
   const version = getVersionInfo(runtime);
   publishVersion(metrics, version, gates);
   publishOmittedLines(metrics, log);

@@ -14,9 +14,12 @@ export const etcdFlags = {
     help: 'URLs of the etcd members; host:port means http.',
   }),
   'etcd-prefix': path({ default: '/registry', help: 'Prefix of all keys in etcd.' }),
-  'etcd-cafile': path({ default: '', help: 'CA bundle to verify the certificates of the etcd members.' }),
-  'etcd-certfile': path({ default: '', help: 'Client certificate for connections to etcd.' }),
-  'etcd-keyfile': path({ default: '', help: 'Private key of --etcd-certfile.' }),
+  'etcd-cafile': path({
+    default: '',
+    help: 'CA bundle to verify the certificates of the etcd members. Reloaded when it changes.',
+  }),
+  'etcd-certfile': path({ default: '', help: 'Client certificate for connections to etcd. Reloaded when it changes.' }),
+  'etcd-keyfile': path({ default: '', help: 'Private key of --etcd-certfile. Reloaded when it changes.' }),
   'etcd-transport': oneOf<(typeof etcdTransports)[number]>(
     {
       default: 'native',

@@ -80,7 +80,7 @@ export async function followConfiguration<T>(
         measures.applied(content);
         measures.reloaded('success');
         record.applied(content);
-        log.withName('configuration').info('configuration reloaded', { configuration: name, file });
+        log.withName('configuration').info('configuration reloaded', { configuration: name, flag, file });
         close(old);
         changed();
       },
@@ -89,6 +89,7 @@ export async function followConfiguration<T>(
         record.failed(error);
         log.withName('configuration').error('cannot reload the configuration; keeping the previous one', {
           configuration: name,
+          flag,
           file,
           error: asError(error),
         });

@@ -1,6 +1,7 @@
 import { createPrivateKey } from 'node:crypto';
 import { holdsCertificates } from '@cluster-apiserver/config';
 import { checkCertificate, type ServingCertificate } from '@cluster-apiserver/pipeline';
+import { asError } from '../as-error.ts';
 import type { Files } from '../environment.ts';
 import { FlagError } from '../flag.ts';
 import type { ServerFlags } from '../flags.ts';
@@ -12,7 +13,7 @@ export async function loadCertificatePair(
   flags: ServerFlags,
   files: Files,
 ): Promise<ServingCertificate> {
-  const [cert, key] = [await readFlagFile(certFlag, flags, files), await readFlagFile(keyFlag, flags, files)];
+  const [cert, key] = await collectFaults([readFlagFile(certFlag, flags, files), readFlagFile(keyFlag, flags, files)]);
   if (!cert || !key) throw new FlagError([`--${certFlag} and --${keyFlag} go together`]);
   const faults = [
     ...(holdsCertificates(cert.toString()) ? [] : [`--${certFlag}: ${flags[certFlag]} holds no certificate in PEM`]),
@@ -25,6 +26,14 @@ export async function loadCertificatePair(
     throw new FlagError([`--${keyFlag}: the key is not that of the certificate of --${certFlag}`]);
   }
   return { cert, key };
+}
+
+/** All results, or one FlagError with the faults of all that failed. */
+async function collectFaults<T>(reads: readonly Promise<T>[]): Promise<readonly T[]> {
+  const settled = await Promise.allSettled(reads);
+  const failed = settled.flatMap((one) => (one.status === 'rejected' ? [asError(one.reason)] : []));
+  if (failed.length > 0) throw new FlagError(failed.map(({ message }) => message));
+  return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
 }
 
 /** Throws a FlagError for a file without certificates, which would trust no server, or all that the system trusts. */

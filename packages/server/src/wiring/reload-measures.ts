@@ -62,4 +62,14 @@ export function createReloadMeasures({
   };
 }
 
+/** Counts reloads of every file that is followed, whatever it holds: one series for each flag that names some. */
+export function createFileMeasure(metrics: Metrics): (flag: string, status: 'success' | 'failure') => void {
+  const total = metrics.counter<string>({
+    name: 'apiserver_configuration_file_reloads_total',
+    help: 'Number of reloads of changed files, by the flag that names the file and status.',
+    labels: { flag: 'any', status: ['success', 'failure'] },
+  });
+  return (flag, status) => total.add({ flag, status });
+}
+
 const hashOf = (content: Buffer | string): string => `sha256:${hash('sha256', content, 'hex')}`;

@@ -27,13 +27,13 @@ export async function openResources(
   kinds: readonly Kind[],
   cleanup: CleanupStack,
 ): Promise<ServedResources> {
-  const { flags, environment, metrics, log, health, gates, certificates } = context;
+  const { flags, environment, metrics, log, health, gates, certificates, records } = context;
   const { clock, random } = environment;
   const { keyPrefix, ownPrefix } = getKeyPrefixes(flags);
   const storedKinds = kinds.filter(({ view }) => !view);
   const encryption = await openEncryption({ ...context, keyPrefix, kinds: storedKinds }, cleanup);
   const { transformer } = encryption;
-  const storage = { ownPrefix, transformer, metrics, certificates, kinds };
+  const storage = { ownPrefix, transformer, metrics, certificates, records, kinds };
   const { client, store, measures } = await openStorage(flags, storage, environment, log, cleanup);
   const { resources, views, cache, retryUnreadable } = openRegistry({
     kinds,

@@ -1,4 +1,4 @@
-import { seededRandom } from '@cluster-apiserver/base';
+import { requireValue, seededRandom } from '@cluster-apiserver/base';
 import { createLog } from '@cluster-apiserver/telemetry';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { expect, test } from '@jest/globals';
@@ -13,13 +13,17 @@ test('a failed reload names the flag and the file, as a failed start does', asyn
     ['crt', certificate],
     ['key', privateKey],
   ]);
-  const files = { read: async (path: string) => Buffer.from(contents.get(path) ?? '') };
+  const files = { read: async (path: string) => Buffer.from(requireValue(contents.get(path), 'the file')) };
   const log = createLog({ clock, format: 'text', verbosity: 0, pid: 1, write: () => true });
   const environment = { clock, random: seededRandom(1), files };
   const flags = parseFlags(['--tls-cert-file=crt', '--tls-private-key-file=key']);
   const { read } = await openServingCertificate(flags, environment as never, log); // it uses no more of them
   contents.set('crt', certificate.slice(0, 100));
   await expect(read()).rejects.toThrow('--tls-cert-file: crt holds no certificate in PEM');
+  contents.clear();
+  await expect(read()).rejects.toThrow(
+    /--tls-cert-file: cannot read crt: .*\n--tls-private-key-file: cannot read key: /,
+  );
 });
 
 test.each([

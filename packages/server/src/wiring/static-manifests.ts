@@ -30,6 +30,9 @@ interface StaticManifestsOptions<Objects> {
   readonly log: Log;
 }
 
+/** It names the file that names the directory. */
+const flag = 'admission-control-config-file';
+
 /** The static manifests of a plugin; undefined if none are configured. */
 export async function openStaticManifests<Objects>(
   plugin: AdmissionPluginName & keyof AdmissionConfiguration,
@@ -43,7 +46,7 @@ export async function openStaticManifests<Objects>(
   if (directory === undefined) return undefined;
   const measures = manifestMeasures({ plugin });
   const kind = `static manifests of ${plugin}`;
-  const record = records.add({ flag: 'admission-control-config-file', kind, path: directory });
+  const record = records.add({ flag, kind, path: directory });
   return followStaticManifests({ ...dependencies, directory, resources, build, measures, record }, cleanup);
 }
 
@@ -84,6 +87,7 @@ async function followStaticManifests<Objects>(
         measures.reloaded('failure');
         record.failed(error);
         log.withName('admission').error('cannot reload static admission manifests; keeping the previous ones', {
+          flag,
           directory,
           error: asError(error),
         });

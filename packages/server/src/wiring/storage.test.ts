@@ -7,6 +7,7 @@ import { until } from '@cluster-apiserver/testkit/until';
 import { testAuthority } from '../../../certificates/test/test-authority.ts';
 import { parseFlags } from '../flags.ts';
 import { createCertificateMeasures } from './certificate-measures.ts';
+import { createFileRecords } from './configz.ts';
 import { openStorage } from './storage.ts';
 
 const pollMs = 10_000;
@@ -48,11 +49,14 @@ async function openWithFiles() {
   };
   const log = createLog({ clock, format: 'text', verbosity: 0, pid: 1, write: (line) => lines.push(line) });
   const metrics = createMetrics({ ofProcess: false });
+  const reloads: string[] = [];
+  const records = createFileRecords(clock, (flag, status) => reloads.push(`${flag}: ${status}`));
   const storage = {
     ownPrefix: '/registry/.own/',
     transformer: identity,
     metrics,
     certificates: createCertificateMeasures(metrics),
+    records,
     kinds: [],
   };
   const { client } = await openStorage(flags, storage, environment as never, log, cleanup); // it uses no more of them
@@ -63,6 +67,8 @@ async function openWithFiles() {
     lines,
     second,
     client,
+    records,
+    reloads,
     options,
     shown: () => credentials()?.cert?.toString(),
     ca: () => credentials()?.ca?.toString(),
@@ -90,13 +96,19 @@ test.each([
   ['empty', () => ''],
   ['of half a certificate', (ca: string) => `${ca}\n${ca.slice(0, 200)}`],
 ])('a CA file that is %s keeps the previous one', async (_, broken) => {
-  const { clock, cleanup, files, lines, ca } = await openWithFiles();
+  const { clock, cleanup, files, lines, ca, records, reloads } = await openWithFiles();
   const before = ca();
+  expect(records.list().filter(({ restartRequired }) => restartRequired)).toEqual([]);
   files.set('ca', broken(String(files.get('ca'))));
   clock.advance(pollMs);
   await until('the report', () => lines.some((line) => line.includes('keeping the old ones')) || undefined);
   expect(lines.join('')).toContain('--etcd-cafile: ca holds no certificates in PEM');
   expect(ca()).toBe(before);
+  const flagsOfFiles = ['etcd-cafile', 'etcd-certfile', 'etcd-keyfile'];
+  expect(records.list().map(({ flag, lastReloadError }) => [flag, lastReloadError?.message])).toEqual(
+    flagsOfFiles.map((flag) => [flag, '--etcd-cafile: ca holds no certificates in PEM']),
+  );
+  expect(reloads).toEqual(flagsOfFiles.map((flag) => `${flag}: failure`));
   await cleanup.close();
 });
 

@@ -1,7 +1,5 @@
 import { pollChanges, type CleanupStack } from '@cluster-apiserver/base';
-import { holdsCertificates } from '@cluster-apiserver/config';
 import type { Kind } from '@cluster-apiserver/model';
-import { checkCertificate } from '@cluster-apiserver/pipeline';
 import {
   type GetCredentials,
   type EtcdClient,
@@ -18,9 +16,10 @@ import { asError } from '../as-error.ts';
 import type { ServerFlags } from '../flags.ts';
 import type { Environment } from '../environment.ts';
 import type { CertificateMeasures } from './certificate-measures.ts';
+import type { FileRecords } from './configz.ts';
 import { publishDatabaseSize } from './database-size.ts';
 import { createEtcdMeasures, type StorageMeasures } from './etcd-measures.ts';
-import { readFlagFile } from './flag-files.ts';
+import { loadCertificatePair, loadCertificates } from './pem-files.ts';
 
 /** The etcd client, and the store that encrypts values. */
 export async function openStorage(
@@ -31,8 +30,10 @@ export async function openStorage(
     metrics,
     kinds,
     certificates,
+    records,
   }: {
     readonly certificates: CertificateMeasures;
+    readonly records: FileRecords;
     readonly ownPrefix: string;
     readonly transformer: Transformer;
     readonly metrics: Metrics;
@@ -44,7 +45,7 @@ export async function openStorage(
 ): Promise<{ client: EtcdClient; store: Store; measures: StorageMeasures }> {
   const measures = createEtcdMeasures(metrics, kinds);
   const etcdLog = log.withName('etcd');
-  const credentials = await followCredentials(flags, { clock, files, certificates }, etcdLog, cleanup);
+  const credentials = await followCredentials(flags, { clock, files, certificates, records }, etcdLog, cleanup);
   const client = openEtcdClient({
     endpoints: flags['etcd-servers'],
     connect: connectEtcd(clock, credentials, {
@@ -70,18 +71,34 @@ const credentialsPollMs = 10_000;
 /** The TLS credentials for new connections to etcd, reloaded when their files change. */
 async function followCredentials(
   flags: ServerFlags,
-  { clock, files, certificates }: Pick<Environment, 'clock' | 'files'> & { readonly certificates: CertificateMeasures },
+  {
+    clock,
+    files,
+    certificates,
+    records,
+  }: Pick<Environment, 'clock' | 'files'> & {
+    readonly certificates: CertificateMeasures;
+    readonly records: FileRecords;
+  },
   log: Log,
   cleanup: CleanupStack,
 ): Promise<GetCredentials> {
-  const noteUse = ({ ca, cert }: Credentials): void => {
-    certificates.inUse('etcd-ca', ca);
-    certificates.inUse('etcd-client', cert);
+  const fileRecords = new Map(
+    credentialFiles
+      .filter(({ flag }) => flags[flag] !== '')
+      .map(({ name, flag, kind }) => [name, records.add({ flag, kind, path: flags[flag] })] as const),
+  );
+  const noteUse = (used: Credentials): void => {
+    certificates.inUse('etcd-ca', used.ca);
+    certificates.inUse('etcd-client', used.cert);
+    for (const [name, record] of fileRecords) record.applied(used[name] ?? '');
   };
+  // Fails while only one of the two files of a pair has been replaced.
   const read = async (): Promise<Credentials> => ({
-    ca: await readFlagFile('etcd-cafile', flags, files),
-    cert: await readFlagFile('etcd-certfile', flags, files),
-    key: await readFlagFile('etcd-keyfile', flags, files),
+    ca: await loadCertificates('etcd-cafile', flags, files),
+    ...(flags['etcd-certfile'] === ''
+      ? {}
+      : await loadCertificatePair(['etcd-certfile', 'etcd-keyfile'], flags, files)),
   });
   let current = await read();
   noteUse(current);
@@ -90,18 +107,16 @@ async function followCredentials(
       clock,
       pollMs: credentialsPollMs,
       read,
-      isEqual: (one, other) => credentialNames.every((name) => isSame(one[name], other[name])),
+      isEqual: (one, other) => credentialFiles.every(({ name }) => isSame(one[name], other[name])),
       apply: (next) => {
-        // Fails while only one of the two files has been replaced.
-        if (next.cert && next.key) checkCertificate({ cert: next.cert, key: next.key });
-        if (next.ca && !holdsCertificates(next.ca.toString()))
-          throw new Error(`--etcd-cafile: ${flags['etcd-cafile']} holds no certificates in PEM, or a half of one`);
         current = next;
         noteUse(next);
         certificates.reloaded('etcd-client', 'success');
         log.info('etcd client credentials reloaded');
       },
       onError: (error) => {
+        // They are loaded together.
+        for (const record of fileRecords.values()) record.failed(error);
         certificates.reloaded('etcd-client', 'failure');
         log.error('cannot reload etcd client credentials; keeping the old ones', { error: asError(error) });
       },
@@ -115,9 +130,13 @@ async function followCredentials(
   };
 }
 
-const credentialNames = ['ca', 'cert', 'key'] as const;
+const credentialFiles = [
+  { name: 'ca', flag: 'etcd-cafile', kind: 'certificates' },
+  { name: 'cert', flag: 'etcd-certfile', kind: 'certificate' },
+  { name: 'key', flag: 'etcd-keyfile', kind: 'private key' },
+] as const;
 
-type Credentials = Readonly<Record<(typeof credentialNames)[number], Buffer | undefined>>;
+type Credentials = Readonly<Partial<Record<(typeof credentialFiles)[number]['name'], Buffer | undefined>>>;
 
 const isSame = (one: Buffer | undefined, other: Buffer | undefined): boolean =>
   one === other || (one !== undefined && other !== undefined && one.equals(other));

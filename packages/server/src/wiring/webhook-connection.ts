@@ -81,6 +81,7 @@ export function followConnection(
         record.failed(error);
         log.withName('configuration').error('cannot reload the webhook connection; keeping the previous one', {
           webhook: of,
+          flag,
           file,
           error: asError(error),
         });

@@ -51,7 +51,7 @@ interface Own {
   readonly flags?: readonly string[];
   readonly nodeOptions?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** By name; flags name them as `file:NAME`. */
+  /** By name; flags and other files name them as `file:NAME`. */
   readonly files?: Readonly<Record<string, string>>;
   readonly encryption?: string;
 }
@@ -109,8 +109,8 @@ export async function startReplicas({
         'signing.key': signingKey,
         ...own.files,
       };
-      for (const [file, content] of Object.entries(files)) write(path.join(name, file), content);
-      const inHome = (flag: string): string => flag.replaceAll('file:', `${path.join(home, name)}/`);
+      const inHome = (text: string): string => text.replaceAll('file:', `${path.join(home, name)}/`);
+      for (const [file, content] of Object.entries(files)) write(path.join(name, file), inHome(content));
       return replica({ port: ports[at] ?? 0, directory: path.join(home, name), access: { ca, token } }, own, [
         ...shared,
         `--etcd-servers=${(own.etcdEndpoints ?? etcdEndpoints).join(',')}`,
