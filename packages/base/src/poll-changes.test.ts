@@ -96,7 +96,8 @@ test('an invalid content is reported once, and again if it was valid in between'
   await read();
   rename('bad');
   await until(() => reported.length === 2);
-  expect(applied).toEqual([]);
+  // The previous content is applied again, which ends the error.
+  expect(applied).toEqual(['first']);
 });
 
 test('a later content is applied although reporting an error failed', async () => {
@@ -122,6 +123,18 @@ test('a later content is applied although reporting an error failed', async () =
   await until(() => reported.length > 1);
   rename('second');
   await until(() => applied.length === 1);
+});
+
+test('a missing file that is back as it was is applied once', async () => {
+  fs.writeFileSync(file, 'first');
+  start();
+  fs.rmSync(file);
+  await until(() => reported.length === 1);
+  rename('first');
+  await until(() => applied.length === 1);
+  const enough = reads + 3;
+  await until(() => reads >= enough);
+  expect(applied).toEqual(['first']);
 });
 
 test('a missing file is reported, and polled until it is back', async () => {

@@ -29,7 +29,8 @@ export function pollChanges<T>(
       try {
         const next = await read();
         if (stop.signal.aborted) return;
-        if (!isEqual(next, applied)) {
+        // After an error the same value is applied once more: whoever reports the error must know that it is over.
+        if (!isEqual(next, applied) || reported !== '') {
           await apply(next);
           applied = next;
         }

@@ -4,7 +4,7 @@ import { memberAt } from '@cluster-apiserver/testkit/etcd-gateway';
 import { checkHistory } from '../fault/check-history.ts';
 import type { Client } from '../fault/client.ts';
 import { type DecryptedChange, decryptChanges, keyPrefix, parseEntries } from '../fault/etcd-log.ts';
-import type { Operation } from '../fault/history.ts';
+import type { Compaction, Operation } from '../fault/history.ts';
 import { mixedLoad } from '../fault/mixed-load.ts';
 import { checkStreams, hasReceivedAll } from './check-streams.ts';
 import { type Compactor, startCompactor } from './compactor.ts';
@@ -25,8 +25,11 @@ export interface JudgedLoad {
   waitForResponses(count: number): Promise<void>;
   /** The same for responses to requests that were not refused. */
   waitForSuccesses(count: number): Promise<void>;
-  /** Ends the requests; the watchers then have time to receive the last events. */
-  judge(): Promise<Verdict>;
+  /**
+   * Ends the requests; the watchers then have time to receive the last events. A watcher whose replica had lost its history
+   * may have got 410 as if etcd had been compacted further.
+   */
+  judge(lostBy?: (watcher: string) => readonly Compaction[]): Promise<Verdict>;
   /** Ends everything without a verdict, after a failure. */
   stop(): Promise<void>;
 }
@@ -92,7 +95,7 @@ export async function startJudgedLoad({
     waitForSuccesses: (count) =>
       waitFor('successes', ({ outcome }) => ['written', 'found', 'listed'].includes(outcome.result), count),
     stop,
-    judge: async () => {
+    judge: async (lostBy = () => nothing) => {
       await load.stop();
       const lastWritten = Math.max(
         ...load.history.map(({ outcome }) => (outcome.result === 'written' ? outcome.revision : 0)),
@@ -107,10 +110,13 @@ export async function startJudgedLoad({
       const headRevision = Math.max(...members.map((member) => member?.revision ?? 0));
       const compactions = compactor?.requests ?? [];
       const streams = watchers.map(({ stream }) => stream);
+      const byLoss = Map.groupBy(streams, ({ watcher }) => lostBy(watcher));
       return {
         violations: [
-          ...checkStreams(streams, { log, headRevision, compactions }),
-          ...checkHistory(load.history, parseEntries(changes), compactions),
+          ...[...byLoss].flatMap(([lost, group]) =>
+            checkStreams(group, { log, headRevision, compactions: [...compactions, ...lost] }),
+          ),
+          ...checkHistory(load.history, parseEntries(changes), [...compactions, ...[...byLoss.keys()].flat()]),
         ],
         late,
         writes: log.length,
@@ -118,6 +124,8 @@ export async function startJudgedLoad({
     },
   };
 }
+
+const nothing: readonly Compaction[] = [];
 
 /** Waits until all watchers have received everything; returns those that have not. */
 async function waitForWatchers(watchers: readonly Watcher[], log: readonly LogEntry[]): Promise<string[]> {
