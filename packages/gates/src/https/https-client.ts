@@ -232,16 +232,43 @@ function exchange(
     });
     request.on('response', (response) => {
       isAnswered = true;
-      const pieces: Buffer[] = [];
-      let bytes = 0;
+      const received = new ReceivedBody();
       response.on('data', (piece: Buffer) => {
-        bytes += piece.length;
-        if (bytes > bodyBytesMax) fail(new UnusableAnswerError(`the answer is larger than ${bodyBytesMax} bytes`));
-        else pieces.push(piece);
+        if (received.length + piece.length > bodyBytesMax)
+          fail(new UnusableAnswerError(`the answer is larger than ${bodyBytesMax} bytes`));
+        else received.add(piece);
       });
       response.on('error', (cause) => fail(new HttpsError('the answer broke off', { cause })));
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, body: Buffer.concat(pieces).toString() }));
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body: received.toString() }));
     });
     request.end(body);
   });
 }
+
+/** In one buffer: a server may send each byte in a chunk, and a piece takes two hundred bytes besides its content. */
+class ReceivedBody {
+  #bytes = Buffer.allocUnsafeSlow(firstBytes);
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  add(piece: Buffer): void {
+    const length = this.#length + piece.length;
+    if (length > this.#bytes.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(length, 2 * this.#bytes.length));
+      this.#bytes.copy(larger, 0, 0, this.#length);
+      this.#bytes = larger;
+    }
+    piece.copy(this.#bytes, this.#length);
+    this.#length = length;
+  }
+
+  toString(): string {
+    return this.#bytes.toString('utf8', 0, this.#length);
+  }
+}
+
+/** Most answers are smaller. */
+const firstBytes = 4_096;
