@@ -11,6 +11,7 @@ import {
   type ReviewHandler,
 } from './admission-webhook.ts';
 import { accounts, startWebhookSuite, statusOf } from './webhook-suite.ts';
+import { brokenAnswers, wrongBodies } from '@cluster-apiserver/testkit/hostile-backend';
 import { dripBody, sendBody } from '@cluster-apiserver/testkit/https-server';
 
 const { caBundle, create, hooks, mutating, nextName, server, validating } = await startWebhookSuite();
@@ -188,6 +189,13 @@ const failures: readonly [string, ReviewHandler, RegExp, string][] = [
     /warnings is not a string$/,
     '503',
   ],
+  ...Object.entries({ ...brokenAnswers, ...wrongBodies }).map(([name, hostile]): (typeof failures)[number] => [
+    name,
+    ({ apiVersion, request: { uid } }, response) =>
+      hostile(response, JSON.stringify({ kind: 'AdmissionReview', apiVersion, response: { uid, allowed: true } })),
+    /failed calling webhook/,
+    '503',
+  ]),
 ];
 
 describe('A call of a webhook that', () => {
