@@ -90,17 +90,18 @@ describe('the server does not start', () => {
 });
 
 test('AlwaysDeny rejects writes but not reads, and is reported as deprecated', async () => {
+  const name = uniqueName();
+  const before = await serve('');
+  expect(await before.request('POST', namespaces, { metadata: { name } })).toMatchObject({ status: 201 });
+  await before.close();
   const { request, logLines } = await serve('AlwaysDeny');
   expect(await request('POST', namespaces, { metadata: { name: uniqueName() } })).toMatchObject({
     status: 403,
     body: { message: expect.stringMatching(/: admission control is denying all modifications$/) },
   });
-  const ofSystem = `${namespaces}/default`;
-  await until(
-    'the system namespace to be created',
-    async () => (await request('GET', ofSystem)).status === 200 || undefined,
-  );
-  expect(await request('DELETE', ofSystem)).toMatchObject({ status: 403 });
+  const existing = `${namespaces}/${name}`;
+  await until('the namespace', async () => (await request('GET', existing)).status === 200 || undefined);
+  expect(await request('DELETE', existing)).toMatchObject({ status: 403 });
   const review = { spec: { token: 'x' } };
   expect(await request('POST', '/apis/authentication.k8s.io/v1/tokenreviews', review)).toMatchObject({
     status: 403,

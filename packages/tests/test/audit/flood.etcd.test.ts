@@ -40,20 +40,22 @@ test.each(['blocking', 'blocking-strict'])(
       flags: [`--audit-log-mode=${mode}`, '--max-mutating-requests-inflight=300', '--audit-log-batch-buffer-size=20'],
     });
     const { server, metric } = audited;
-    const create = async (at: number): Promise<string | undefined> => {
+    const create = async (at: number): Promise<{ readonly name: string; readonly status: number }> => {
       const name = `robot-${at}`;
       const { status } = await server.request('POST', accounts, { metadata: { name, annotations: { annotation } } });
-      expect([201, 429, 503]).toContain(status);
-      return status === 201 ? name : undefined;
+      expect([201, 429, 503, 504]).toContain(status);
+      return { name, status };
     };
-    const created = (await Promise.all(Array.from({ length: 300 }, (_, at) => create(at)))).filter(Boolean);
-    expect(created.length).toBeGreaterThan(0);
+    const responses = await Promise.all(Array.from({ length: 300 }, (_, at) => create(at)));
+    const namesOf = (status: number): string[] =>
+      responses.filter((response) => response.status === status).map(({ name }) => name);
+    expect(namesOf(201).length).toBeGreaterThan(0);
+    const recorded = completed(audited, 'create');
+    // A busy machine may take longer than a request; such a create has been answered, too, and may have been stored.
+    for (const status of [201, 504]) expect((recorded.get(status) ?? []).sort()).toEqual(namesOf(status).sort());
     const { body } = await server.request('GET', accounts);
-    const stored = (body.items ?? []).map(({ metadata }) => metadata.name);
-    const recorded = completed(audited, 'create').get(201) ?? [];
-    expect(new Set(recorded)).toEqual(new Set(stored));
-    expect(recorded).toHaveLength(stored.length);
-    expect(new Set(created)).toEqual(new Set(stored));
+    const stored = (body.items ?? []).map(({ metadata }) => metadata.name ?? '');
+    expect(stored.filter((name) => !namesOf(504).includes(name)).sort()).toEqual(namesOf(201).sort());
     expect(await metric(lost)).toBe(0);
   },
   120_000,
