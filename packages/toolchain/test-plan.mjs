@@ -19,7 +19,22 @@ export const measuringTests = [
  * Tests that judge retained memory, with limits of seconds for responses. They run beside the measuring tests: one
  * replica and its client leave these enough of the machine.
  */
-export const fuzzers = ['packages/tests/fuzz/fuzz\\.cluster\\.test\\.ts'];
+export const fuzzers = [
+  'packages/tests/fuzz/fuzz\\.cluster\\.test\\.ts',
+  'packages/tests/test/hostile/retained-memory\\.cluster\\.test\\.ts',
+];
+
+/**
+ * Faults of operation for which a test run has no time, and which tests of parts cover: only `npm run faults` runs these.
+ * docs/reliability.md names both.
+ */
+export const onlyWithFaults = [
+  'packages/tests/test/operations/clocks\\.cluster\\.test\\.ts',
+  'packages/tests/test/operations/deletions\\.cluster\\.test\\.ts',
+  'packages/tests/test/operations/descriptors\\.cluster\\.test\\.ts',
+  'packages/tests/test/operations/etcd-rights\\.cluster\\.test\\.ts',
+  'packages/tests/test/operations/full-audit-disk\\.cluster\\.test\\.ts',
+];
 
 /** Tests that must also pass on the older etcd: the etcd client, and faults that the whole server must survive. */
 export const onBothEtcds = [

@@ -8,7 +8,15 @@ import { runConformance } from './recorded-cases.mjs';
 import { describeEtcd, olderSeries, provisionOlderEtcd } from './etcd.mjs';
 import { reportSkipped, reportSlowest, runJest, sumResults } from './jest.mjs';
 import { cache, Failure, main, root } from './project.mjs';
-import { fuzzers, mayRepeat, measuredOnBothEtcds, measuringTests, onBothEtcds, workers } from './test-plan.mjs';
+import {
+  fuzzers,
+  mayRepeat,
+  measuredOnBothEtcds,
+  measuringTests,
+  onBothEtcds,
+  onlyWithFaults,
+  workers,
+} from './test-plan.mjs';
 import { environmentOf, excludeFiles, provisionTestTools } from './test-tools.mjs';
 
 /** Orders the tests of each file; a failed file is repeated in the same order. */
@@ -43,7 +51,7 @@ async function runMatching(args) {
  */
 async function runAll() {
   const { tools, etcd, missing } = await provisionTestTools();
-  const others = [...measuringTests, ...fuzzers];
+  const others = [...measuringTests, ...fuzzers, ...onlyWithFaults];
   console.log(`The tests run on ${describeEtcd(etcd)}, those of each file in the order of the seed ${seed}.`);
   let older;
   const runs = await phase(`parallel tests, and tests on etcd ${olderSeries}`, () => {
@@ -62,6 +70,7 @@ async function runAll() {
     return [cases, ...(onOlder ? [onOlder.cases] : [])];
   });
   const tests = sumResults(runs.map((one) => one.tests));
+  tests.skipped.push(...onlyWithFaults.map(() => 'files that only npm run faults runs'));
   if (!older.tools) {
     missing.push(`etcd ${olderSeries}`);
     for (const file of [...onBothEtcds, ...measuredOnBothEtcds])
