@@ -141,7 +141,11 @@ function measure({ name, measure: run, measureYardstick }, own, reference) {
   return figure;
 }
 
-const medianOf = (numbers) => numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length / 2)];
+function medianOf(numbers) {
+  const sorted = numbers.toSorted((one, other) => one - other);
+  const middle = (sorted.length - 1) / 2;
+  return (sorted[Math.floor(middle)] + sorted[Math.ceil(middle)]) / 2;
+}
 const round = (number) => Number(number.toPrecision(4));
 
 const summarize = (runs) => ({

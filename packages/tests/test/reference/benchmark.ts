@@ -82,7 +82,7 @@ function describeResults({
     formatRate(figure.reference.perSecond),
     `${format(figure.server.p99Ms)} and ${format(figure.reference.p99Ms)} ms`,
   ]);
-  return `Per core: one replica and one ${reference.version} with \`${reference.settings.join('`, `')}\` share a core and take turns, each with an etcd ${etcd} of its own; etcd and the load have the other core. This server runs with ${server.join(' and ')}; kube-apiserver neither checks rights nor encrypts. ${date}, revision ${revision}, ${machine.processor}, ${machine.cores} cores, Node.js ${node.slice(1)}; medians of ${rounds} rounds of ${seconds} s.
+  return `Per core: one replica and one ${reference.version.replace('Kubernetes', 'kube-apiserver')} with \`${reference.settings.join('`, `')}\` share a core and take turns, each with an etcd ${etcd} of its own; etcd and the load have the other core. This server runs with ${server.join(' and ')}; kube-apiserver neither checks rights nor encrypts. ${date}, revision ${revision}, ${machine.processor}, ${machine.cores} cores, Node.js ${node.slice(1)}; medians of ${rounds} rounds of ${seconds} s.
 
 ${table(['workload', 'times kube-apiserver (range)', 'this server/s', 'kube-apiserver/s', 'p99'], rows)}
 
