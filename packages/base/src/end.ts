@@ -1,6 +1,6 @@
 /**
  * The end of something, such as a request, that others subscribe to. A subscription after the end is called back at once:
- * whoever acquires something and subscribes its release must not have to know whether the end came first.
+ * code that acquires something and subscribes its release need not know whether the end came first.
  */
 export class End<Value extends object> {
   #listeners: ((value: Value) => void)[] | undefined;

@@ -29,7 +29,7 @@ export function pollChanges<T>(
       try {
         const next = await read();
         if (stop.signal.aborted) return;
-        // After an error the same value is applied once more: whoever reports the error must know that it is over.
+        // After an error the same value is applied once more, so that reports of the error end.
         if (!isEqual(next, applied) || reported !== '') {
           await apply(next);
           applied = next;
