@@ -1,7 +1,6 @@
 /**
  * Compares servers under the same load at the same time: on a shared machine no other comparison is reliable. The
- * servers share core 0; load and etcd use the core of the command, which needs wrk and the bench kit beside the
- * checkout.
+ * servers share core 0; load and etcd use the core of the command, which needs etcd and wrk (or WRK_BIN).
  */
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -18,11 +17,14 @@ const seconds = 4;
 const connections = 16;
 const serverCore = '0';
 const microsecondsPerTick = 10_000;
+/** Of the fan-out of events. */
+const [watchers, writesPerSecond] = [500, 100];
 /** Token of a member of system:masters, which fills each server. */
 export const adminToken = 't';
 
 export const thisCheckout = path.resolve(import.meta.dirname, '..', '..', '..');
-export const kit = path.resolve(thisCheckout, '..', 'shared', 'bench');
+export const kit = path.join(thisCheckout, 'bench');
+const wrk = process.env.WRK_BIN ?? 'wrk';
 const run = promisify(execFile);
 
 // An interrupted benchmark also stops its servers.
@@ -86,7 +88,8 @@ export async function startBenchServer({
   const url = `https://127.0.0.1:${port}`;
   await until('the server', () => isReady(url, path.join(certificates, 'apiserver.crt')));
   const target = ['--server', url, '--token', adminToken, '--pids', `${pid}`, '--no-pin'];
-  await run(process.execPath, [path.join(kit, 'bench.mjs'), ...target, '--only', 'get-rv0', '--seconds', '1']);
+  // Fills the server, and measures nothing.
+  await run(process.execPath, [path.join(kit, 'run.mjs'), ...target, '--only', '^$']);
   execFileSync('taskset', ['-acp', serverCore, `${pid}`]);
   return {
     name,
@@ -180,15 +183,27 @@ export async function applyLoad(
 ): Promise<number> {
   // Its number is part of what a run writes: otherwise patches of later runs would change nothing.
   const script = ['-s', path.join(kit, 'wrk.lua'), url, '--', token, workload, String(loads++)];
-  const { stdout } = await run('wrk', ['-t1', `-c${connections}`, `-d${seconds}`, ...script]);
+  const { stdout } = await run(wrk, ['-t1', `-c${connections}`, `-d${seconds}`, ...script]);
   return Number(/RESULT (\S+)/.exec(stdout)?.[1]);
 }
 
 async function costOf(side: BenchServer, load: Load): Promise<Cost> {
+  if (load.workload === 'watch-fanout') return fanOutCost(side, load);
   const { pid } = side;
   const before = usedTicks(pid);
   const perSecond = await applyLoad(side, load);
   return { perSecond, microseconds: ((usedTicks(pid) - before) * microsecondsPerTick) / (perSecond * load.seconds) };
+}
+
+/** Its requests are the events that the watchers receive. */
+async function fanOutCost(
+  { url, pid }: BenchServer,
+  { token, seconds }: Pick<Load, 'token' | 'seconds'>,
+): Promise<Cost> {
+  const args = [url, token, watchers, writesPerSecond, seconds, pid].map(String);
+  const { stdout } = await run(process.execPath, [path.join(kit, 'fan-out.mjs'), ...args]);
+  const { cpuUsPerEvent, delivered } = JSON.parse(stdout) as { cpuUsPerEvent: number; delivered: number };
+  return { microseconds: cpuUsPerEvent, perSecond: delivered / seconds };
 }
 
 /** User and system time are fields 14 and 15. The name before them may contain anything but the last parenthesis. */

@@ -60,7 +60,7 @@ async function measure(server: BenchServer): Promise<void> {
     report(server, name);
   }
   const { watchers, perSecond, seconds } = fanOut;
-  const script = path.join(kit, 'watch.mjs');
+  const script = path.join(kit, 'fan-out.mjs');
   await promisify(execFile)(process.execPath, [
     ...[script, server.url, adminToken],
     ...[watchers, perSecond, seconds, server.pid].map(String),
