@@ -1,15 +1,15 @@
 import { expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
 import { repetitions, soaking } from '@cluster-apiserver/testkit/soak';
-import type { Connection, StreamListener } from '../src/etcd/http2/connection.ts';
-import { connectNatively } from '../src/etcd/http2/native-connection.ts';
+import { Connection } from '../src/etcd/http2/connection.ts';
+import type { Stream, StreamListener } from '../src/etcd/http2/stream.ts';
 import { runFrameSequence } from './frame-sequences.ts';
 
 /** Undefined when all of them are well. */
-function firstFault(sequences: number, connecting?: typeof connectNatively): string | undefined {
+function firstFault(sequences: number, OwnConnection?: typeof Connection): string | undefined {
   for (let seed = 1; seed <= sequences; seed++) {
     try {
-      runFrameSequence(seededRandom(seed), connecting);
+      runFrameSequence(seededRandom(seed), OwnConnection);
     } catch (error) {
       return `seed ${seed}: ${String(error)}`;
     }
@@ -29,48 +29,35 @@ test(
 );
 
 /** A connection whose listeners are told something else. */
-const telling =
-  (differently: (listener: StreamListener) => Partial<StreamListener>): typeof connectNatively =>
-  (...args) => {
-    const connection = connectNatively(...args);
-    const open: Connection['open'] = (headers, listener) => {
+const telling = (differently: (listener: StreamListener) => Partial<StreamListener>): typeof Connection =>
+  class extends Connection {
+    override open(headers: Buffer, listener: StreamListener): Stream {
       const all: StreamListener = {
         onHeaders: (fields) => listener.onHeaders(fields),
         onData: (piece) => listener.onData(piece),
         onEnd: () => listener.onEnd(),
         onLost: (kind, cause) => listener.onLost(kind, cause),
       };
-      return connection.open(headers, { ...all, ...differently(listener) });
-    };
-    return {
-      get isUsable() {
-        return connection.isUsable;
-      },
-      get isOpen() {
-        return connection.isOpen;
-      },
-      open,
-      checkAlive: () => connection.checkAlive(),
-      destroy: () => connection.destroy(),
-    };
+      return super.open(headers, { ...all, ...differently(listener) });
+    }
   };
 
-test.each<{ what: string; connecting: typeof connectNatively; fault: string }>([
+test.each<{ what: string; OwnConnection: typeof Connection; fault: string }>([
   {
     what: 'calls to be unsent that may have been processed',
-    connecting: telling(({ onLost: lost }) => ({ onLost: () => lost('unsent') })),
+    OwnConnection: telling(({ onLost: lost }) => ({ onLost: () => lost('unsent') })),
     fault: 'may have been processed',
   },
   {
     what: 'calls to be lost that GOAWAY does not name',
-    connecting: telling(({ onLost: lost }) => ({ onLost: () => lost('lost') })),
+    OwnConnection: telling(({ onLost: lost }) => ({ onLost: () => lost('lost') })),
     fault: 'was not looked at|never left is lost',
   },
   {
     what: 'nothing to calls that GOAWAY does not name',
-    connecting: telling(({ onLost: lost }) => ({ onLost: (kind, cause) => kind === 'lost' && lost(kind, cause) })),
+    OwnConnection: telling(({ onLost: lost }) => ({ onLost: (kind, cause) => kind === 'lost' && lost(kind, cause) })),
     fault: 'is not finished|ended 0 times',
   },
-])('a connection that tells $what is found out', ({ connecting, fault }) => {
-  expect(firstFault(2_000, connecting)).toMatch(new RegExp(fault));
+])('a connection that tells $what is found out', ({ OwnConnection, fault }) => {
+  expect(firstFault(2_000, OwnConnection)).toMatch(new RegExp(fault));
 });

@@ -6,8 +6,8 @@
  * While the peer is valid, the connection stays open, and GOAWAY ends exactly the streams that it does not include.
  */
 import { invariant, type Random } from '@cluster-apiserver/base';
-import type { Connection, Stream } from '../src/etcd/http2/connection.ts';
-import { connectNatively } from '../src/etcd/http2/native-connection.ts';
+import { Connection } from '../src/etcd/http2/connection.ts';
+import type { Stream } from '../src/etcd/http2/stream.ts';
 import {
   errorCodes,
   flags,
@@ -114,13 +114,13 @@ class Judge {
 }
 
 /** Throws what went wrong. */
-export function runFrameSequence(random: Random, connecting: typeof connectNatively = connectNatively): void {
+export function runFrameSequence(random: Random, OwnConnection = Connection): void {
   const peer = framePeer();
   const among = <T>(all: readonly T[]): T => all[random.below(all.length)] as T;
   const isRare = (): boolean => random.below(20) === 0;
   const breaksRules = random.below(2) === 0;
   const isNearEnd = isRare();
-  const connection: Connection = connecting('http://peer', undefined, peer.clock, {
+  const connection: Connection = new OwnConnection('http://peer', undefined, peer.clock, {
     dial: peer.dial,
     firstStreamId: isNearEnd ? number31Max - 2 * random.below(10) : 1,
   });

@@ -13,12 +13,13 @@ export {
   ValueTooLargeError,
   WriteInDoubtError,
 } from './errors.ts';
-export { type EtcdClient, type EtcdEvent, type EtcdOptions, openEtcdClient } from './etcd/client.ts';
+export { EtcdClient, type EtcdOptions } from './etcd/client.ts';
+export type { EtcdEvent } from './etcd/etcd-event.ts';
 export { type CompactionEvent, type CompactionOptions, startCompaction } from './etcd/compaction.ts';
-export { campaign, type Election, type ElectionEvent, type ElectionOptions } from './etcd/election.ts';
+export { Election, type ElectionEvent, type ElectionOptions } from './etcd/election.ts';
 export { type EtcdStoreOptions, etcdStore } from './etcd/etcd-store.ts';
 export { type HistoryReplaced } from './etcd/history.ts';
-export { type GetCredentials, etcdTransports, http2Connect } from './etcd/http2-transport.ts';
+export { type GetCredentials, http2Connect } from './etcd/http2-transport.ts';
 export type { TlsCredentials } from './etcd/http2/dial.ts';
 export type { EtcdMeasures, EtcdOperation } from './etcd/measures.ts';
 export { memoryStore } from './memory/memory-store.ts';

@@ -1,5 +1,5 @@
 import { type CleanupStack, systemClock, systemRandom } from '@cluster-apiserver/base';
-import { type EtcdClient, openEtcdClient } from '../src/etcd/client.ts';
+import { EtcdClient } from '../src/etcd/client.ts';
 import { etcdStore } from '../src/etcd/etcd-store.ts';
 import { http2Connect } from '../src/etcd/http2-transport.ts';
 import type { Store } from '../src/store.ts';
@@ -30,7 +30,7 @@ export async function openLargeStore(cleanup: CleanupStack): Promise<LargeStore>
 
 /** Opens the same store in another thread. */
 export function connectLargeStore(endpoints: readonly string[], cleanup: CleanupStack): Omit<LargeStore, 'endpoints'> {
-  const client = openEtcdClient({
+  const client = new EtcdClient({
     endpoints,
     connect: http2Connect(systemClock, undefined, { electionTimeoutMs }),
     electionTimeoutMs,

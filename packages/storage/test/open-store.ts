@@ -1,5 +1,6 @@
 import { callUntil, systemClock, systemRandom } from '@cluster-apiserver/base';
-import { type EtcdClient, type EtcdEvent, type EtcdOptions, openEtcdClient } from '../src/etcd/client.ts';
+import { EtcdClient, type EtcdOptions } from '../src/etcd/client.ts';
+import type { EtcdEvent } from '../src/etcd/etcd-event.ts';
 import { etcdStore } from '../src/etcd/etcd-store.ts';
 import { http2Connect } from '../src/etcd/http2-transport.ts';
 import type { StoreUnderTest } from '../src/contract/store-contract.ts';
@@ -19,7 +20,7 @@ export function openStore(
 ): OpenedStore {
   const { electionTimeoutMs } = options;
   const events: EtcdEvent[] = [];
-  const client = openEtcdClient({
+  const client = new EtcdClient({
     endpoints,
     connect: http2Connect(systemClock, undefined, electionTimeoutMs === undefined ? {} : { electionTimeoutMs }),
     clock: systemClock,

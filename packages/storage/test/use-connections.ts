@@ -1,10 +1,10 @@
 import type { AddressInfo, Server } from 'node:net';
 import { afterEach } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
-import type { Connection, Stream, StreamListener } from '../src/etcd/http2/connection.ts';
+import { Connection } from '../src/etcd/http2/connection.ts';
 import { settingsFrame } from '../src/etcd/http2/frames.ts';
 import { encodeHeaderBlock } from '../src/etcd/http2/header-block.ts';
-import { connectNatively } from '../src/etcd/http2/native-connection.ts';
+import type { Stream, StreamListener } from '../src/etcd/http2/stream.ts';
 
 /** The frame that a peer sends first, and the header block of a response. */
 export const greeting = settingsFrame([]);
@@ -36,7 +36,7 @@ export function useConnections(): Connections {
     connectTo: async (server) => {
       await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
       const { port } = server.address() as AddressInfo;
-      const connection = connectNatively(`http://127.0.0.1:${port}`, undefined, systemClock);
+      const connection = new Connection(`http://127.0.0.1:${port}`, undefined, systemClock);
       closeLater(() => server.close());
       closeLater(() => connection.destroy());
       return connection;

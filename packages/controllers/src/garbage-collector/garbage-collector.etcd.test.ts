@@ -1,14 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { callUntil, CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import type { KubeObject } from '@cluster-apiserver/model';
-import {
-  campaign,
-  type EtcdClient,
-  etcdStore,
-  http2Connect,
-  identity,
-  openEtcdClient,
-} from '@cluster-apiserver/storage';
+import { Election, EtcdClient, etcdStore, http2Connect, identity } from '@cluster-apiserver/storage';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { until } from '@cluster-apiserver/testkit/until';
 import { blocking, type Collecting, createWorld, owned, type World } from '../../test/world.ts';
@@ -35,7 +28,7 @@ beforeEach(() => {
 afterEach(() => cleanup.close());
 
 function openClient(): EtcdClient {
-  const opened = openEtcdClient({
+  const opened = new EtcdClient({
     endpoints: etcd.endpoints,
     connect: http2Connect(clock),
     clock,
@@ -52,7 +45,7 @@ const storeOf = (of: EtcdClient) => etcdStore({ client: of, transformer: identit
 function replica(): { readonly terms: Collecting[]; resign(): Promise<void> } {
   const own = openClient();
   const terms: Collecting[] = [];
-  const election = campaign({
+  const election = new Election({
     client: own,
     key: `/election/${run}`,
     identity: 'a replica',

@@ -1,6 +1,6 @@
 import { nearestName, type CleanupStack } from '@cluster-apiserver/base';
 import type { Resource } from '@cluster-apiserver/registry';
-import { campaign, type Election, type EtcdClient, startCompaction } from '@cluster-apiserver/storage';
+import { Election, type EtcdClient, startCompaction } from '@cluster-apiserver/storage';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
@@ -58,7 +58,7 @@ export function startControllers(
     await Promise.all(entries.map(run));
     controllersLog.info('stopped controllers', { reason: String(signal.reason) });
   };
-  const election = campaign({
+  const election = new Election({
     client,
     key: `${ownPrefix}election/leader`,
     identity: random.uuid(),

@@ -1,5 +1,4 @@
-import { etcdTransports } from '@cluster-apiserver/storage';
-import { durationMs, boolean, etcdUrls, oneOf, path } from '../flag.ts';
+import { durationMs, boolean, etcdUrls, path } from '../flag.ts';
 
 /** etcd accepts no longer one; a shorter one is less than a round trip between its members. */
 const electionTimeoutBoundsMs = [10, 50_000] as const;
@@ -20,13 +19,6 @@ export const etcdFlags = {
   }),
   'etcd-certfile': path({ default: '', help: 'Client certificate for connections to etcd. Reloaded when it changes.' }),
   'etcd-keyfile': path({ default: '', help: 'Private key of --etcd-certfile. Reloaded when it changes.' }),
-  'etcd-transport': oneOf<(typeof etcdTransports)[number]>(
-    {
-      default: 'native',
-      help: "HTTP/2 implementation for connections to etcd: the server's own, or that of Node.js, which is slower and a fallback.",
-    },
-    etcdTransports,
-  ),
   'etcd-election-timeout': durationMs(
     {
       default: '1s',

@@ -2,11 +2,10 @@ import { pollChanges, type CleanupStack } from '@cluster-apiserver/base';
 import type { Kind } from '@cluster-apiserver/model';
 import {
   type GetCredentials,
-  type EtcdClient,
+  EtcdClient,
   type EtcdEvent,
   type HistoryReplaced,
   etcdStore,
-  openEtcdClient,
   type Store,
   type Transformer,
   type WatchCacheEvent,
@@ -46,12 +45,9 @@ export async function openStorage(
   const measures = createEtcdMeasures(metrics, kinds);
   const etcdLog = log.withName('etcd');
   const credentials = await followCredentials(flags, { clock, files, certificates, records }, etcdLog, cleanup);
-  const client = openEtcdClient({
+  const client = new EtcdClient({
     endpoints: flags['etcd-servers'],
-    connect: connectEtcd(clock, credentials, {
-      transport: flags['etcd-transport'],
-      electionTimeoutMs: flags['etcd-election-timeout'],
-    }),
+    connect: connectEtcd(clock, credentials, { electionTimeoutMs: flags['etcd-election-timeout'] }),
     clock,
     random,
     // Below the prefix: the etcd user may have permissions for that only.

@@ -1,7 +1,8 @@
 import type { Clock } from '@cluster-apiserver/base';
 import { encodeGrpcMessage, MessageReader, streamedMessageBytesMax } from './grpc-frames.ts';
 import { connectionLost, httpProblemOf, refusalOf, unavailableCode, unknownCode } from './grpc-status.ts';
-import type { Connection, Stream, StreamListener } from './http2/connection.ts';
+import type { Connection } from './http2/connection.ts';
+import type { Stream, StreamListener } from './http2/stream.ts';
 import { setStallAwareTimer } from './stall-aware-timer.ts';
 import { EtcdFault, type FaultKind, type MemberStream } from './transport.ts';
 

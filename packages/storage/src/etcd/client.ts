@@ -8,11 +8,12 @@ import { type Revision, revision } from '../revision.ts';
 import type { Call } from '../store.ts';
 import { AdaptiveTimeout } from './adaptive-timeout.ts';
 import { capabilitiesOfVersion } from './capabilities.ts';
+import type { EtcdEvent } from './etcd-event.ts';
 import { classifyFault } from './faults.ts';
-import { History, type HistoryReplaced } from './history.ts';
+import { History } from './history.ts';
 import { type EtcdMeasures, noMeasures } from './measures.ts';
-import { type Member, type Members, trackMembers } from './members.ts';
-import { type OutageTracker, trackOutage } from './outage.ts';
+import { type Member, Members } from './members.ts';
+import { OutageTracker } from './outage.ts';
 import { Refusals } from './refusals.ts';
 import { type CallDependencies, type EtcdCall, RetryingCall, unverifiedConnection } from './retrying-call.ts';
 import { StallAwareClock } from './stall-aware-clock.ts';
@@ -37,55 +38,6 @@ export interface EtcdOptions {
   readonly measures?: EtcdMeasures;
 }
 
-export type EtcdEvent =
-  /** A member's version lacks a capability that the server would use. */
-  | { readonly type: 'lacks'; readonly endpoint: string; readonly version: string; readonly capability: string }
-  /** No quorum responds; calls fail early from now on. */
-  | { readonly type: 'outage began'; readonly cause: unknown }
-  | { readonly type: 'outage ended'; readonly afterMs: number }
-  /** etcd was restored, rebuilt or replaced: everything that was known is void. */
-  | ({ readonly type: 'history replaced' } & HistoryReplaced)
-  /** An endpoint belongs to another cluster than the others; it is not used. */
-  | { readonly type: 'foreign member'; readonly endpoint: string }
-  /** etcd refuses data for lack of space, or accepts it again. */
-  | { readonly type: 'full' | 'not full' }
-  /** A watch lost its member and continues at another one. Reported rarely, because all watches may be lost together. */
-  | { readonly type: 'watch lost'; readonly cause: unknown }
-  /** etcd refuses the watch, so changes by other replicas are not seen. */
-  | { readonly type: 'watch refused'; readonly cause: unknown }
-  | { readonly type: 'watch accepted' }
-  /** etcd denies a write, or grants it again. */
-  | { readonly type: 'access refused'; readonly cause: unknown }
-  | { readonly type: 'access granted' };
-
-/** One etcd cluster, reached through whichever of its members works. */
-export interface EtcdClient {
-  readonly clock: Clock;
-  readonly random: Random;
-  /** Timeouts are measured by this clock. */
-  readonly stallAwareClock: StallAwareClock;
-  readonly electionTimeoutMs: number;
-  readonly measures: EtcdMeasures;
-  /** Rejects with what etcd refuses at present: a watch, or data. Used by health checks. */
-  checkRefusals(call: Call): Promise<void>;
-  /** A watch failed with this fault; undefined if etcd has accepted one. */
-  noteWatchOutcome(fault: EtcdFault | undefined): void;
-  /** The history of revisions that all responses belong to. */
-  readonly history: History;
-  /** Retries until there is a valid response. */
-  call<Request, Answer>(rpc: Rpc<Request, Answer>, request: Request, call: EtcdCall): Promise<Answer>;
-  /**
-   * Opens a stream to the most promising member. It is not retried: only the caller knows where to resume. Rejects with an
-   * EtcdFault if no stream can be opened, and with a StorageUnavailableError if the client is closed.
-   */
-  openStream(path: string): Promise<MemberConnection>;
-  /** The database size of the member that responds. */
-  readDatabaseBytes(call: Call): Promise<number>;
-  /** A linearizable read of the latest revision. Throws StorageUnavailableError without a quorum. */
-  readLatestRevision(call: EtcdCall): Promise<Revision>;
-  close(): void;
-}
-
 export interface MemberConnection extends MemberStream {
   /** False until the member has reported its version. */
   readonly supportsProgressRequests: boolean;
@@ -105,14 +57,15 @@ const slowAttemptElectionsMax = 3;
 
 const lostWatchReportIntervalMs = 60_000;
 
-export const openEtcdClient = (options: EtcdOptions): EtcdClient => new Client(options);
-
-class Client implements EtcdClient {
+/** One etcd cluster, reached through whichever of its members works. */
+export class EtcdClient {
   readonly clock: Clock;
   readonly random: Random;
+  /** Timeouts are measured by this clock. */
   readonly stallAwareClock: StallAwareClock;
   readonly electionTimeoutMs: number;
   readonly measures: EtcdMeasures;
+  /** The history of revisions that all responses belong to. */
   readonly history = new History();
   readonly #members: Members;
   // A slow disk makes all writes slow, and no reads.
@@ -135,7 +88,7 @@ class Client implements EtcdClient {
     const stallAwareClock = new StallAwareClock(clock);
     const onVersion = createCapabilityReporter(report);
     const shared = { clock, random, stallAwareClock, electionTimeoutMs };
-    const members = trackMembers({ ...shared, endpoints, connect, onVersion });
+    const members = new Members({ ...shared, endpoints, connect, onVersion });
     const latestRevisionRequest: RangeRequest = { key: probeKey, countOnly: true };
     const { history } = this;
     history.onReplaced((replaced) => report({ type: 'history replaced', ...replaced }));
@@ -149,7 +102,7 @@ class Client implements EtcdClient {
       onVerified: () => measures.connectionVerified(),
     });
     const probe = (): Promise<void> => probeMembers(members, verification, attemptMs);
-    const outage = trackOutage({ clock, random, report, probe });
+    const outage = new OutageTracker({ clock, random, report, probe });
     const refusals = new Refusals(report);
 
     this.clock = clock;
@@ -179,15 +132,21 @@ class Client implements EtcdClient {
     members.probeAll();
   }
 
+  /** Retries until there is a valid response. */
   call<Request, Response>(rpc: Rpc<Request, Response>, request: Request, call: EtcdCall): Promise<Response> {
     const timeout = rpc.path === range.path ? this.#readTimeout : this.#writeTimeout;
     return new RetryingCall(this.#callDependencies, rpc, request, call, timeout).run();
   }
 
+  /** A linearizable read of the latest revision. Throws StorageUnavailableError without a quorum. */
   async readLatestRevision(call: EtcdCall): Promise<Revision> {
     return revision((await this.call(range, this.#latestRevisionRequest, call)).header.revision);
   }
 
+  /**
+   * Opens a stream to the most promising member. It is not retried: only the caller knows where to resume. Rejects with an
+   * EtcdFault if no stream can be opened, and with a StorageUnavailableError if the client is closed.
+   */
   async openStream(path: string): Promise<MemberConnection> {
     this.#requireOpen();
     const member = this.#members.choose();
@@ -215,16 +174,19 @@ class Client implements EtcdClient {
     };
   }
 
+  /** The database size of the member that responds. */
   async readDatabaseBytes(call: Call): Promise<number> {
     return (await this.#readStatus(call)).databaseBytes;
   }
 
+  /** Rejects with what etcd refuses at present: a watch, or data. Used by health checks. */
   async checkRefusals(call: Call): Promise<void> {
     if (this.#refusals.full) await this.#checkForSpace(call).catch(ignoreUnreachableMember);
     await this.#refusals.recheckDenied(call);
     this.#refusals.check();
   }
 
+  /** A watch failed with this fault; undefined if etcd has accepted one. */
   noteWatchOutcome(fault: EtcdFault | undefined): void {
     if (!fault) return this.#refusals.end('watch');
     // Without a leader etcd ends watches, too, and accepts them again when there is one.

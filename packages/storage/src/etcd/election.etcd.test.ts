@@ -8,7 +8,7 @@ import { startProxy } from '@cluster-apiserver/testkit/tcp-proxy';
 import { RevisionCompactedError } from '../errors.ts';
 import { revision } from '../revision.ts';
 import { startCompaction } from './compaction.ts';
-import { campaign, type Election, type ElectionEvent } from './election.ts';
+import { Election, type ElectionEvent } from './election.ts';
 
 let etcd: RealEtcd;
 let run = 0;
@@ -25,7 +25,7 @@ function candidate(
 ): OpenedStore & { election: Election; terms: AbortSignal[] } {
   const opened = openStore(endpoints);
   const terms: AbortSignal[] = [];
-  const election = campaign({
+  const election = new Election({
     client: opened.client,
     key,
     identity: 'test',
@@ -107,7 +107,13 @@ test('a leader that resigns keeps the others away until its work has stopped', a
   const key = `/election/${run++}`;
   const working = Promise.withResolvers<void>();
   const opened = openStore(etcd.endpoints);
-  const one = campaign({ client: opened.client, key, identity: 'one', timeToLiveSeconds, lead: () => working.promise });
+  const one = new Election({
+    client: opened.client,
+    key,
+    identity: 'one',
+    timeToLiveSeconds,
+    lead: () => working.promise,
+  });
   await until('a leader', () => one.isLeading || undefined);
   const other = candidate(key);
   let closed = false;
@@ -133,7 +139,7 @@ test('a leader that lost its lease campaigns again only after its work has stopp
   const { client } = openStore([proxy.endpoint]);
   const working = Promise.withResolvers<void>();
   const terms: AbortSignal[] = [];
-  const election = campaign({
+  const election = new Election({
     client,
     key,
     identity: 'one',
@@ -168,7 +174,7 @@ test('a process that has stalled no longer leads, even before its timers fire', 
   let stoodStillMs = 0;
   const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + stoodStillMs };
   const { client } = openStore(etcd.endpoints, { clock });
-  const election = campaign({ client, key: `/election/${run++}`, identity: 'one', timeToLiveSeconds });
+  const election = new Election({ client, key: `/election/${run++}`, identity: 'one', timeToLiveSeconds });
   await until('a leader', () => election.isLeading || undefined);
   stoodStillMs = timeToLiveSeconds * 1_000;
   expect(election.isLeading).toBe(false);
@@ -184,7 +190,7 @@ test.each(['', '-term'])(
     await store.create(key + suffix, Buffer.from('garbage'), {}, within(2_000));
     const events: ElectionEvent[] = [];
     const report = (event: ElectionEvent): void => void events.push(event);
-    const election = campaign({ client, key, identity: 'one', timeToLiveSeconds, report });
+    const election = new Election({ client, key, identity: 'one', timeToLiveSeconds, report });
     await until('a leader', () => election.isLeading || undefined);
     expect(events).toEqual([{ type: 'key repaired', key: key + suffix, value: 'garbage' }]);
     await election.close();

@@ -4,7 +4,7 @@ import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock
 import { StorageUnavailableError } from '../errors.ts';
 import type { Call } from '../store.ts';
 import type { EtcdClient } from './client.ts';
-import { campaign } from './election.ts';
+import { Election } from './election.ts';
 import { History } from './history.ts';
 import { createKeys, type Creation, type KeyValue, range, type RangeRequest } from './wire/key-value.ts';
 import { grantLease, keepLeaseAlive } from './wire/lease.ts';
@@ -65,7 +65,7 @@ test.each([100, 1_000, 5_000])(
     const { client, elect } = openElectingEtcd(clock, electionTimeoutMs);
     const terms: AbortSignal[] = [];
     const lead = (term: AbortSignal): void => void terms.push(term);
-    const election = campaign({ client, key: '/election', identity: 'one', lead });
+    const election = new Election({ client, key: '/election', identity: 'one', lead });
     await advance(clock, stepMs);
     // At different moments between two renewals.
     for (let moment = 0; moment < 10; moment++) {

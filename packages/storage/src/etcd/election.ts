@@ -36,15 +36,6 @@ export type ElectionEvent =
   /** A key had a value without a lease, which would have blocked elections forever. It was removed. */
   { readonly type: 'key repaired'; readonly key: string; readonly value: string };
 
-export interface Election {
-  /** By the clock, so that a stalled process does not lead longer than its lease. */
-  readonly isLeading: boolean;
-  /** How long there has been no leader, as far as this replica has seen; 0 while there is one. */
-  readonly vacantMs: number;
-  /** Releases leadership as soon as the work has stopped, and no longer campaigns. */
-  close(): Promise<void>;
-}
-
 const timeToLiveMinSeconds = 15;
 
 /** So that a renewal that begins when etcd loses its leader has 7 election timeouts until the leader must step down. */
@@ -56,9 +47,7 @@ const renewalsPerLease = 3;
 /** How much of an orphaned value is reported. */
 const shownCharactersMax = 100;
 
-export const campaign = (options: ElectionOptions): Election => new Campaign(options);
-
-class Campaign implements Election {
+export class Election {
   readonly #options: ElectionOptions;
   readonly #client: EtcdClient;
   readonly #keys: LeaderKeys;
@@ -86,14 +75,17 @@ class Campaign implements Election {
     this.#running = this.#run();
   }
 
+  /** By the clock, so that a stalled process does not lead longer than its lease. */
   get isLeading(): boolean {
     return this.#term?.isCurrent === true;
   }
 
+  /** How long there has been no leader, as far as this replica has seen; 0 while there is one. */
   get vacantMs(): number {
     return this.#term ? 0 : this.#client.clock.monotonicMs() - (this.#leaderSeenMs ?? this.#openedMs);
   }
 
+  /** Releases leadership as soon as the work has stopped, and no longer campaigns. */
   async close(): Promise<void> {
     this.#closing.abort(new Error('the election is closed'));
     await this.#running;

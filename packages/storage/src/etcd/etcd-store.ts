@@ -17,12 +17,12 @@ import { awaitBeforeDeadline } from '../transform/await-before-deadline.ts';
 import type { Transformer } from '../transform/transformer.ts';
 import type { EtcdClient } from './client.ts';
 import { watchEtcd } from './etcd-watch.ts';
-import { sharedLeases } from './leases.ts';
+import { SharedLeases } from './leases.ts';
 import type { HistoryReplaced } from './history.ts';
 import { LocalWrites } from './local-writes.ts';
 import { OperationTracker } from './operation-tracker.ts';
 import { createPageReader } from './page-reader.ts';
-import { createProgressRequester, type ProgressRequester } from './progress.ts';
+import { ProgressRequester } from './progress.ts';
 import { EntryReader, readValue } from './values.ts';
 import { type KeyValue, range } from './wire/key-value.ts';
 import type { WriteOnce, WriteOutcome } from './conditional-write.ts';
@@ -62,8 +62,8 @@ class EtcdStore implements Store {
     this.#transformer = transformer;
     this.#watchReader = new EntryReader(watched, clock, resourceAt);
     this.#readPages = createPageReader(client, listReader);
-    this.#writeOnce = createConditionalWriter(client, sharedLeases(client), internalPrefix);
-    this.#progress = createProgressRequester(client, `${internalPrefix}progress`);
+    this.#writeOnce = createConditionalWriter(client, new SharedLeases(client), internalPrefix);
+    this.#progress = new ProgressRequester(client, `${internalPrefix}progress`);
     this.#operations = new OperationTracker(client, (key) => listReader.resourceOf(key));
   }
 

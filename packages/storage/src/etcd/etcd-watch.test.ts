@@ -27,7 +27,7 @@ test('a watch that finds no leader for long tries again soon enough for the read
     after: revision(1),
     signal: leaving.signal,
     withPrevious: false,
-    progress: { request: () => {}, restartWatches: () => {}, add: () => () => {} },
+    progress: { add: () => () => {} },
   });
   const ended = watch.next();
   for (let passedMs = 0; passedMs < 5_000; passedMs += 10) {

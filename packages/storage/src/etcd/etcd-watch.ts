@@ -28,7 +28,7 @@ export interface EtcdWatchOptions {
   readonly after: Revision;
   readonly signal: AbortSignal;
   readonly withPrevious: boolean;
-  readonly progress: ProgressRequester;
+  readonly progress: Pick<ProgressRequester, 'add'>;
 }
 
 /**

@@ -9,8 +9,8 @@ import type { Revision } from '../revision.ts';
 import type { ChangeSet, Entry, Store } from '../store.ts';
 import { openWatchCache } from '../watch-cache/watch-cache.ts';
 import type { CacheItem } from '../watch-cache/collection-descriptor.ts';
-import type { EtcdEvent } from './client.ts';
-import { campaign } from './election.ts';
+import type { EtcdEvent } from './etcd-event.ts';
+import { Election } from './election.ts';
 
 let etcd: RealEtcd;
 const closings: (() => unknown)[] = [];
@@ -158,7 +158,7 @@ restorable(etcdctl ? 'with etcdctl' : 'skipped: there is no etcdctl', () => {
     const snapshot = etcd.snapshot('backup');
     for (let n = 0; n < 10; n++) await put(store, `lost-${n}`);
     const terms: AbortSignal[] = [];
-    const election = campaign({
+    const election = new Election({
       client,
       key: '/own/election',
       identity: 'test',

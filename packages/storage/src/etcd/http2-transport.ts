@@ -2,30 +2,21 @@
 import { type Clock, traceHeaders } from '@cluster-apiserver/base';
 import { BidiStream, failedStream } from './bidi-stream.ts';
 import { unavailableCode } from './grpc-status.ts';
-import { type Connection, timeoutMinMs } from './http2/connection.ts';
+import { Connection, timeoutMinMs } from './http2/connection.ts';
 import type { TlsCredentials } from './http2/dial.ts';
 import { encodeHeaderBlock, type HeaderField } from './http2/header-block.ts';
-import { connectNatively } from './http2/native-connection.ts';
-import { connectByNode } from './http2/node-connection.ts';
 import { type Connect, EtcdFault, type MemberStream, type Transport, type UnaryOptions } from './transport.ts';
 import { UnaryCall } from './unary-call.ts';
 
-/** The implementation of HTTP/2: this project's own, or Node's. */
-export const etcdTransports = ['native', 'node'] as const;
-export type EtcdTransport = (typeof etcdTransports)[number];
-
-const connectors = { native: connectNatively, node: connectByNode };
-
 export interface Http2Options {
-  readonly transport?: EtcdTransport;
   /** etcd's --election-timeout. Connections may take as long. */
   readonly electionTimeoutMs?: number;
 }
 
 export const http2Connect =
-  (clock: Clock, tls: GetCredentials = () => undefined, options: Http2Options = {}): Connect =>
+  (clock: Clock, tls: GetCredentials = () => undefined, { electionTimeoutMs = 0 }: Http2Options = {}): Connect =>
   (endpoint) =>
-    new Http2Transport(endpoint, clock, tls, options);
+    new Http2Transport(endpoint, clock, tls, Math.max(timeoutMinMs, electionTimeoutMs));
 
 /** Called for each connection, because certificates are reloaded while the server runs. */
 export type GetCredentials = () => TlsCredentials | undefined;
@@ -36,7 +27,6 @@ class Http2Transport implements Transport {
   readonly #tls: GetCredentials;
   /** By path. Most calls of a method have the same timeout, and then the same headers. */
   readonly #headers = new Map<string, CachedHeaders>();
-  readonly #connect: typeof connectByNode;
   readonly #timeoutMs: number;
   #connection: Connection | undefined;
   /** Connections that take no new streams and finish their open ones. */
@@ -44,14 +34,8 @@ class Http2Transport implements Transport {
   #connections = 0;
   #closed = false;
 
-  constructor(
-    endpoint: string,
-    clock: Clock,
-    tls: GetCredentials,
-    { transport = 'native', electionTimeoutMs = 0 }: Http2Options,
-  ) {
-    this.#connect = connectors[transport];
-    this.#timeoutMs = Math.max(timeoutMinMs, electionTimeoutMs);
+  constructor(endpoint: string, clock: Clock, tls: GetCredentials, timeoutMs: number) {
+    this.#timeoutMs = timeoutMs;
     this.#endpoint = endpoint;
     this.#clock = clock;
     this.#tls = tls;
@@ -93,7 +77,7 @@ class Http2Transport implements Transport {
       if (!this.#connection?.isUsable) {
         const replaced = this.#connection ? [...this.#closing, this.#connection] : [];
         this.#closing = replaced.filter(({ isOpen }) => isOpen);
-        this.#connection = this.#connect(this.#endpoint, this.#tls(), this.#clock, { timeoutMs: this.#timeoutMs });
+        this.#connection = new Connection(this.#endpoint, this.#tls(), this.#clock, { timeoutMs: this.#timeoutMs });
         this.#connections++;
       }
       return this.#connection;

@@ -1,24 +1,19 @@
-/** The store contract with Node's HTTP/2, and with an HTTP/2 proxy in front of etcd. */
+/** The store contract with an HTTP/2 proxy in front of etcd. */
 import { spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe } from '@jest/globals';
-import { requireValue, systemClock } from '@cluster-apiserver/base';
+import { requireValue } from '@cluster-apiserver/base';
 import { until } from '@cluster-apiserver/testkit/until';
 import { openForContract } from '../../test/open-store.ts';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { describeStoreContract } from '../contract/store-contract.ts';
-import { type EtcdTransport, http2Connect } from './http2-transport.ts';
 
 let etcd: RealEtcd;
 beforeAll(async () => {
   etcd = await startEtcd();
 });
 afterAll(() => etcd.stop());
-
-const by = (transport: EtcdTransport) => ({ connect: http2Connect(systemClock, undefined, { transport }) });
-
-describeStoreContract("the store on etcd over Node's HTTP/2", async () => openForContract(etcd.endpoints, by('node')));
 
 const nghttpx = process.env.NGHTTPX_BIN;
 const proxied = nghttpx === undefined ? describe.skip : describe;
@@ -48,7 +43,7 @@ proxied(nghttpx === undefined ? 'skipped: there is no nghttpx' : 'through nghttp
   });
   afterAll(() => stop());
 
-  describeStoreContract('the store on etcd', async () => openForContract([endpoint], by('native')));
+  describeStoreContract('the store on etcd', async () => openForContract([endpoint]));
 });
 
 const accepts = (port: number): Promise<true | undefined> =>

@@ -6,7 +6,7 @@ import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { startProxy } from '@cluster-apiserver/testkit/tcp-proxy';
 import { until } from '@cluster-apiserver/testkit/until';
 import { openStore, within } from '../../test/open-store.ts';
-import { campaign, type Election } from './election.ts';
+import { Election } from './election.ts';
 import { newLeaseId } from './leases.ts';
 import { conditionalWrite, range } from './wire/key-value.ts';
 import { grantLease, revokeLease } from './wire/lease.ts';
@@ -71,7 +71,7 @@ function openCompetition(key: string): Competition {
         log.push(leading().length > 1 ? 'leads beside another' : 'leads');
         term.addEventListener('abort', () => log.push('stops'));
       };
-      const election = campaign({ client, key, identity: 'one', timeToLiveSeconds, lead });
+      const election = new Election({ client, key, identity: 'one', timeToLiveSeconds, lead });
       elections.push(election);
       cleanup.defer('client', () => client.close());
       cleanup.defer('election', () => election.close());

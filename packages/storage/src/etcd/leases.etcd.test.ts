@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { openStore, within } from '../../test/open-store.ts';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import type { EtcdClient } from './client.ts';
-import { sharedLeases } from './leases.ts';
+import { SharedLeases } from './leases.ts';
 import { decodeMessage, encodeMessage, readNested, readFields, readInt64 } from '../protobuf/fields.ts';
 import { revokeLease } from './wire/lease.ts';
 
@@ -13,36 +13,32 @@ beforeAll(async () => {
 });
 afterAll(() => etcd.stop());
 
-/** A client that counts its calls by their path. */
-function counted(client: EtcdClient): { client: EtcdClient; calls: Map<string, number> } {
+/** Counts the calls of a client by their path. */
+function countCalls(client: EtcdClient): ReadonlyMap<string, number> {
   const calls = new Map<string, number>();
-  return {
-    calls,
-    client: {
-      ...client,
-      call: (rpc, request, call) => {
-        calls.set(rpc.path, (calls.get(rpc.path) ?? 0) + 1);
-        return client.call(rpc, request, call);
-      },
-    },
+  const send = client.call.bind(client);
+  client.call = (rpc, request, call) => {
+    calls.set(rpc.path, (calls.get(rpc.path) ?? 0) + 1);
+    return send(rpc, request, call);
   };
+  return calls;
 }
 
 const grantPath = '/etcdserverpb.Lease/LeaseGrant';
 
 test('2500 writers at once share three leases, of at most a thousand keys each', async () => {
-  const opened = openStore(etcd.endpoints);
-  const { client, calls } = counted(opened.client);
-  const leases = sharedLeases(client);
+  const { client } = openStore(etcd.endpoints);
+  const calls = countCalls(client);
+  const leases = new SharedLeases(client);
   const ids = await Promise.all(Array.from({ length: 2_500 }, () => leases.acquire(3_600, within(5_000))));
   expect(calls.get(grantPath)).toBe(3);
   for (const id of new Set(ids)) expect(ids.filter((one) => one === id).length).toBeLessThanOrEqual(1_000);
-  opened.client.close();
+  client.close();
 });
 
 test('different times to live have different leases', async () => {
   const { client } = openStore(etcd.endpoints);
-  const leases = sharedLeases(client);
+  const leases = new SharedLeases(client);
   expect(await leases.acquire(3_600, within(5_000))).not.toBe(await leases.acquire(60, within(5_000)));
   client.close();
 });
@@ -50,12 +46,13 @@ test('different times to live have different leases', async () => {
 test('a lease is used no longer than its window', async () => {
   const opened = openStore(etcd.endpoints);
   let nowMs = 0;
-  const client: EtcdClient = {
-    ...opened.client,
+  const client = {
+    random: opened.client.random,
+    history: opened.client.history,
     clock: { ...opened.client.clock, monotonicMs: () => nowMs },
-    call: (rpc, request, calling) => opened.client.call(rpc, request, calling),
-  };
-  const leases = sharedLeases(client);
+    call: (...args: Parameters<EtcdClient['call']>) => opened.client.call(...args),
+  } as EtcdClient; // leases use nothing else of it
+  const leases = new SharedLeases(client);
   const call = callUntil(Number.MAX_SAFE_INTEGER);
   const first = await leases.acquire(3_600, call);
   nowMs = 59_000;

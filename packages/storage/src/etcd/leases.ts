@@ -10,13 +10,6 @@ import type { EtcdCall } from './retrying-call.ts';
 import { isLeaseTaken } from './faults.ts';
 import { grantLease } from './wire/lease.ts';
 
-export interface SharedLeases {
-  /** Returns a lease for one value that must live at least this long from now. */
-  acquire(seconds: number, call: EtcdCall): Promise<number>;
-  /** Call this if etcd has lost the lease. */
-  forget(lease: number): void;
-}
-
 /** How much longer than requested a value may live. */
 const windowFraction = 0.05;
 const windowSecondsMax = 60;
@@ -33,42 +26,50 @@ interface Lease {
   keys: number;
 }
 
-export function sharedLeases(client: EtcdClient): SharedLeases {
-  const { clock } = client;
-  const current = new Map<number, Lease>();
-  const granting = new Map<number, Promise<void>>();
-  client.history.onReplaced(() => current.clear());
+export class SharedLeases {
+  readonly #client: EtcdClient;
+  /** By the time to live in seconds. */
+  readonly #current = new Map<number, Lease>();
+  readonly #granting = new Map<number, Promise<void>>();
 
-  const findUsable = (seconds: number): Lease | undefined => {
-    const lease = current.get(seconds);
-    return lease && lease.keys < keysPerLeaseMax && clock.monotonicMs() < lease.usableUntilMs ? lease : undefined;
-  };
-  const grant = (seconds: number, call: EtcdCall): Promise<void> => {
-    const granted = grantNewLease(client, seconds, call)
-      .then((lease) => void current.set(seconds, lease))
-      .finally(() => granting.delete(seconds));
-    granting.set(seconds, granted);
-    return granted;
-  };
+  constructor(client: EtcdClient) {
+    this.#client = client;
+    client.history.onReplaced(() => this.#current.clear());
+  }
 
-  return {
-    acquire: async (seconds, call) => {
-      for (;;) {
-        const lease = findUsable(seconds);
-        if (lease) {
-          lease.keys++;
-          return lease.id;
-        }
-        const inFlight = granting.get(seconds);
-        // The caller that requests a grant fails with its own deadline; one that waits for it then requests its own.
-        if (inFlight) await waitUntilSettled(clock, inFlight, call);
-        else await grant(seconds, call);
+  /** Returns a lease for one value that must live at least this long from now. */
+  async acquire(seconds: number, call: EtcdCall): Promise<number> {
+    for (;;) {
+      const lease = this.#findUsable(seconds);
+      if (lease) {
+        lease.keys++;
+        return lease.id;
       }
-    },
-    forget: (id) => {
-      for (const [seconds, lease] of current) if (lease.id === id) current.delete(seconds);
-    },
-  };
+      const inFlight = this.#granting.get(seconds);
+      // The caller that requests a grant fails with its own deadline; one that waits for it then requests its own.
+      if (inFlight) await waitUntilSettled(this.#client.clock, inFlight, call);
+      else await this.#grant(seconds, call);
+    }
+  }
+
+  /** etcd has lost the lease. */
+  forget(id: number): void {
+    for (const [seconds, lease] of this.#current) if (lease.id === id) this.#current.delete(seconds);
+  }
+
+  #findUsable(seconds: number): Lease | undefined {
+    const lease = this.#current.get(seconds);
+    const isUsable = lease && lease.keys < keysPerLeaseMax && this.#client.clock.monotonicMs() < lease.usableUntilMs;
+    return isUsable ? lease : undefined;
+  }
+
+  #grant(seconds: number, call: EtcdCall): Promise<void> {
+    const granted = grantNewLease(this.#client, seconds, call)
+      .then((lease) => void this.#current.set(seconds, lease))
+      .finally(() => this.#granting.delete(seconds));
+    this.#granting.set(seconds, granted);
+    return granted;
+  }
 }
 
 async function grantNewLease(client: EtcdClient, seconds: number, call: EtcdCall): Promise<Lease> {

@@ -3,7 +3,7 @@ import { callUntil, seededRandom, sleep } from '@cluster-apiserver/base';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { StorageUnavailableError } from '../errors.ts';
 import { encodeMessage, writeBytes, writeInt64, writeNested } from '../protobuf/fields.ts';
-import { openEtcdClient } from './client.ts';
+import { EtcdClient } from './client.ts';
 import { type Connect, EtcdFault, type UnaryOptions } from './transport.ts';
 import { range } from './wire/key-value.ts';
 import { memberStatus } from './wire/status.ts';
@@ -61,7 +61,7 @@ function open(
   const clock = fakeClock();
   const { connect, asked } = fakeMembers(clock, responsive, refuseConnections);
   const random = seededRandom(seed);
-  const client = openEtcdClient({
+  const client = new EtcdClient({
     endpoints,
     connect,
     clock,

@@ -16,21 +16,6 @@ export interface Member {
   verifiedConnection: number;
 }
 
-export interface Members {
-  readonly all: readonly Member[];
-  /** The member to try now: the last one while it works, else the most promising of the others. */
-  choose(): Member;
-  /** The member has responded successfully, now unless the caller has just read the clock. */
-  noteSuccess(member: Member, nowMs?: number): void;
-  /** The member has not responded, or has refused something that another member may not refuse. */
-  noteFailure(member: Member, hasResponded: boolean): void;
-  /** Whether a majority of the members has responded recently. Only then can there be a leader, or be one elected. */
-  majorityResponds(nowMs: number): boolean;
-  /** Reads the status of every member, unless it has just responded. Returns at once; the results arrive later. */
-  probeAll(): void;
-  close(): void;
-}
-
 // The following are in election timeouts, because a network with slow elections has slow responses too.
 
 /** How long a response shows that the member is alive. */
@@ -72,9 +57,7 @@ export interface MembersOptions {
   readonly onVersion: OnVersion;
 }
 
-export const trackMembers = (options: MembersOptions): Members => new TrackedMembers(options);
-
-class TrackedMembers implements Members {
+export class Members {
   readonly all: readonly MutableMember[];
   readonly #states: ReadonlyMap<Member, MutableMember>;
   readonly #options: MembersOptions;
@@ -100,6 +83,7 @@ class TrackedMembers implements Members {
     this.#current = requireValue(this.all[random.below(this.all.length)], 'there is at least one endpoint');
   }
 
+  /** The member to try now: the last one while it works, else the most promising of the others. */
   choose(): Member {
     if (this.#current.failedMs >= 0) {
       const candidates = mostPromising(this.all, this.#nowMs() - this.#toMs(forgottenElections));
@@ -111,12 +95,14 @@ class TrackedMembers implements Members {
     return this.#current;
   }
 
+  /** The member has responded successfully, now unless the caller has just read the clock. */
   noteSuccess(member: Member, nowMs?: number): void {
     const state = this.#stateOf(member);
     this.#noteResponse(state, nowMs);
     state.failedMs = -1;
   }
 
+  /** The member has not responded, or has refused something that another member may not refuse. */
   noteFailure(member: Member, hasResponded: boolean): void {
     const state = this.#stateOf(member);
     state.failedMs = this.#nowMs();
@@ -125,11 +111,13 @@ class TrackedMembers implements Members {
     else state.isSilent = true;
   }
 
+  /** Whether a majority of the members has responded recently. Only then can there be a leader, or be one elected. */
   majorityResponds(nowMs: number): boolean {
     const since = nowMs - this.#toMs(responsiveElections);
     return this.all.filter((member) => member.respondedMs >= since).length > this.all.length / 2;
   }
 
+  /** Reads the status of every member, unless it has just responded. Returns at once; the results arrive later. */
   probeAll(): void {
     const fresh = this.#nowMs() - this.#toMs(probeFreshElections);
     for (const member of this.all)

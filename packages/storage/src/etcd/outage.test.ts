@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
-import { trackOutage } from './outage.ts';
+import { OutageTracker } from './outage.ts';
 
 test('one probe runs, however often the outage has ended and begun again', async () => {
   const clock = fakeClock();
@@ -11,7 +11,7 @@ test('one probe runs, however often the outage has ended and begun again', async
     running.add(one);
     return one.promise.finally(() => running.delete(one));
   };
-  const outage = trackOutage({ clock, random: seededRandom(1), report: () => {}, probe });
+  const outage = new OutageTracker({ clock, random: seededRandom(1), report: () => {}, probe });
   const failAll = async (): Promise<void> => {
     for (const one of running) one.reject(new Error('no quorum'));
     await new Promise(setImmediate);

@@ -5,17 +5,7 @@
 import { type Clock, type Random, sleep } from '@cluster-apiserver/base';
 import { StorageUnavailableError } from '../errors.ts';
 import type { Call } from '../store.ts';
-import type { EtcdEvent } from './client.ts';
-
-export interface OutageTracker {
-  readonly isActive: boolean;
-  begin(cause: unknown): void;
-  /** A response arrived, so the outage is over. */
-  end(): void;
-  /** Resolves if the outage ends in time, else rejects with a StorageUnavailableError. */
-  waitBriefly(call: Call): Promise<void>;
-  close(): void;
-}
+import type { EtcdEvent } from './etcd-event.ts';
 
 /** A call just before the end of an outage should succeed; one in the middle of it should fail soon. */
 const briefWaitMs = 500;
@@ -32,60 +22,77 @@ export interface OutageOptions {
   readonly probe: () => Promise<void>;
 }
 
-export function trackOutage({ clock, random, report, probe }: OutageOptions): OutageTracker {
-  let current: { readonly cause: unknown; readonly sinceMs: number; readonly waiting: Set<() => void> } | undefined;
-  let closed = false;
+interface Outage {
+  readonly cause: unknown;
+  readonly sinceMs: number;
+  readonly waiting: Set<() => void>;
+}
 
-  const end = (): void => {
-    if (!current) return;
-    const { sinceMs, waiting } = current;
-    current = undefined;
+export class OutageTracker {
+  readonly #options: OutageOptions;
+  #current: Outage | undefined;
+  #isClosed = false;
+
+  constructor(options: OutageOptions) {
+    this.#options = options;
+  }
+
+  get isActive(): boolean {
+    return this.#current !== undefined;
+  }
+
+  begin(cause: unknown): void {
+    if (this.#current || this.#isClosed) return;
+    const { clock, report } = this.#options;
+    this.#current = { cause, sinceMs: clock.monotonicMs(), waiting: new Set() };
+    report({ type: 'outage began', cause });
+    void this.#probeUntilEnd(this.#current);
+  }
+
+  /** A response arrived, so the outage is over. */
+  end(): void {
+    if (!this.#current) return;
+    const { clock, report } = this.#options;
+    const { sinceMs, waiting } = this.#current;
+    this.#current = undefined;
     report({ type: 'outage ended', afterMs: clock.monotonicMs() - sinceMs });
     for (const wake of waiting) wake();
-  };
-  const probeUntilEnd = async (): Promise<void> => {
-    const probed = current;
-    // An outage that began after this one has a probe of its own.
-    while (current === probed && !closed) {
+  }
+
+  /** Resolves if the outage ends in time, else rejects with a StorageUnavailableError. */
+  async waitBriefly(call: Call): Promise<void> {
+    if (!this.#current) return;
+    const { clock } = this.#options;
+    const { cause, waiting } = this.#current;
+    const waitMs = Math.min(briefWaitMs, call.deadlineMs - clock.monotonicMs());
+    const ended = await new Promise<boolean>((resolve) => {
+      const wake = (): void => {
+        cancel();
+        resolve(true);
+      };
+      const cancel = clock.after(Math.max(0, waitMs), () => {
+        waiting.delete(wake);
+        resolve(false);
+      });
+      waiting.add(wake);
+    });
+    if (!ended) throw new StorageUnavailableError('etcd has no quorum', { cause });
+  }
+
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  /** A later outage has a probe of its own. */
+  async #probeUntilEnd(outage: Outage): Promise<void> {
+    const { clock, random, probe } = this.#options;
+    while (this.#current === outage && !this.#isClosed) {
       try {
         await probe();
-        end();
+        this.end();
       } catch {
         await sleep(clock, probePauseMinMs + random.below(probePauseMaxMs - probePauseMinMs));
       }
     }
-  };
-
-  return {
-    get isActive() {
-      return current !== undefined;
-    },
-    begin: (cause) => {
-      if (current || closed) return;
-      current = { cause, sinceMs: clock.monotonicMs(), waiting: new Set() };
-      report({ type: 'outage began', cause });
-      void probeUntilEnd();
-    },
-    end,
-    waitBriefly: async (call) => {
-      if (!current) return;
-      const { cause, waiting } = current;
-      const waitMs = Math.min(briefWaitMs, call.deadlineMs - clock.monotonicMs());
-      const ended = await new Promise<boolean>((resolve) => {
-        const wake = (): void => {
-          cancel();
-          resolve(true);
-        };
-        const cancel = clock.after(Math.max(0, waitMs), () => {
-          waiting.delete(wake);
-          resolve(false);
-        });
-        waiting.add(wake);
-      });
-      if (!ended) throw new StorageUnavailableError('etcd has no quorum', { cause });
-    },
-    close: () => {
-      closed = true;
-    },
-  };
+  }
 }

@@ -1,5 +1,5 @@
 /** What etcd refuses although it responds. Reports when a refusal begins and when it ends. */
-import type { EtcdEvent } from './client.ts';
+import type { EtcdEvent } from './etcd-event.ts';
 import type { EtcdCall } from './retrying-call.ts';
 
 type RefusalKind = 'full' | 'watch' | 'access';

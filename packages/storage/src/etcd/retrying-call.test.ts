@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { callUntil, systemClock, systemRandom } from '@cluster-apiserver/base';
 import { encodeMessage, writeInt64, writeNested } from '../protobuf/fields.ts';
-import { openEtcdClient } from './client.ts';
+import { EtcdClient } from './client.ts';
 import { MaybeAppliedError } from './retrying-call.ts';
 import { EtcdFault, type UnaryOptions } from './transport.ts';
 import { conditionalWrite } from './wire/key-value.ts';
@@ -22,7 +22,7 @@ async function writeWith(
   respond: (options: UnaryOptions) => Promise<Buffer>,
   { stopIfMaybeApplied = true } = {},
 ): Promise<unknown> {
-  const client = openEtcdClient({
+  const client = new EtcdClient({
     endpoints: ['http://one'],
     connect: () => ({
       unary: async (path, _, options) => (path === conditionalWrite.path ? respond(options) : valid),

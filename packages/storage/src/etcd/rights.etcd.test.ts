@@ -8,8 +8,9 @@ import { etcdctl, type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/et
 import { StorageUnavailableError } from '../errors.ts';
 import { identity } from '../transform/transformer.ts';
 import { openWatchCache } from '../watch-cache/watch-cache.ts';
-import { type EtcdClient, type EtcdEvent, openEtcdClient } from './client.ts';
-import { campaign } from './election.ts';
+import { EtcdClient } from './client.ts';
+import type { EtcdEvent } from './etcd-event.ts';
+import { Election } from './election.ts';
 import { etcdStore } from './etcd-store.ts';
 import { http2Connect } from './http2-transport.ts';
 import { noMeasures } from './measures.ts';
@@ -45,7 +46,7 @@ restricted(etcdctl ? 'a user of etcd' : 'skipped: there is no etcdctl', () => {
     }
     etcd.control('auth', 'enable');
     clientOf = (user, events = [], broken = []) =>
-      openEtcdClient({
+      new EtcdClient({
         endpoints: etcd.endpoints,
         connect: http2Connect(systemClock, () => credentials(user === 'limited' ? limited : reader)),
         clock: systemClock,
@@ -75,7 +76,7 @@ restricted(etcdctl ? 'a user of etcd' : 'skipped: there is no etcdctl', () => {
       report: () => {},
     });
     const terms: AbortSignal[] = [];
-    const election = campaign({
+    const election = new Election({
       client,
       key: '/registry/.own/election/leader',
       identity: 'one',

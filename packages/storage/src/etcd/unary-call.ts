@@ -1,7 +1,8 @@
 import type { Clock } from '@cluster-apiserver/base';
 import { encodeGrpcMessage, MessageReader, responseBytesMax } from './grpc-frames.ts';
 import { connectionLost, httpProblemOf, refusalOf, unavailableCode, unknownCode } from './grpc-status.ts';
-import type { Connection, StreamListener } from './http2/connection.ts';
+import type { Connection } from './http2/connection.ts';
+import type { StreamListener } from './http2/stream.ts';
 import { setStallAwareTimer } from './stall-aware-timer.ts';
 import { EtcdFault, type FaultKind, type LateResponseListener } from './transport.ts';
 

@@ -71,7 +71,6 @@ const systemAccesses: readonly SystemAccess[] = [
       'server/src/healthcheck.ts': 'requests a health path of the server beside it',
       'pipeline/src/listener/': 'converts between sockets and requests',
       'storage/src/etcd/http2/dial.ts': 'connections to etcd of the real server',
-      'storage/src/etcd/http2/node-connection.ts': "connections to etcd over Node's HTTP/2",
       'gates/src/https/https-client.ts': 'requests to issuers and webhooks of the real server',
       'gates/src/https/connect-proxy.ts': 'sends such a request through a proxy',
       'audit/src/source-ips.ts': 'only parses IP addresses',

@@ -40,12 +40,6 @@ test('--etcd-cafile, --etcd-certfile and --etcd-keyfile lead to an etcd that req
   expect(await canCreate()).toBe(201);
 });
 
-test.each(['native', 'node'])('--etcd-transport=%s serves', async (transport) => {
-  etcd = await startEtcd();
-  server = await serveKinds(kinds, { etcd, flags: [`--etcd-transport=${transport}`] });
-  expect(await canCreate()).toBe(201);
-});
-
 test('--etcd-election-timeout is that of the members', async () => {
   etcd = await startEtcd({ members: 3, flags: ['--heartbeat-interval=50', '--election-timeout=500'] });
   server = await serveKinds(kinds, { etcd, errorsExpected: true, flags: ['--etcd-election-timeout=500ms'] });

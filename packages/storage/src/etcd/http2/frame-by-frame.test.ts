@@ -1,16 +1,16 @@
 import { expect, test } from '@jest/globals';
 import { frame, type FramePeer, framePeer } from '../../../test/frame-peer.ts';
 import { greeting, okHeader, requestHeaders } from '../../../test/use-connections.ts';
-import type { Connection, Stream } from './connection.ts';
 import { flags, frameTypes, numberFrame, settingNumbers, settingsFrame } from './frames.ts';
-import { connectNatively, type ConnectOptions } from './native-connection.ts';
+import { Connection, type ConnectOptions } from './connection.ts';
+import type { Stream } from './stream.ts';
 
 const { headers, data } = frameTypes;
 
 /** A connection to a peer that is moved by hand, which has greeted. */
 function byHand(options: Partial<ConnectOptions> = {}, settings = greeting) {
   const peer = framePeer();
-  const connection = connectNatively('http://peer', undefined, peer.clock, { dial: peer.dial, ...options });
+  const connection = new Connection('http://peer', undefined, peer.clock, { dial: peer.dial, ...options });
   peer.turn();
   peer.turn();
   peer.send(settings);

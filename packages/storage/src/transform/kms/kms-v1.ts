@@ -3,7 +3,7 @@ import type { Random } from '@cluster-apiserver/base';
 import { aesCbc } from '../aes-cbc.ts';
 import { aesGcm } from '../aes-gcm.ts';
 import type { SyncTransformer, Transformed } from '../transformer.ts';
-import { monitorPlugin, type KmsPlugin, type KmsPluginOptions } from './plugin-monitor.ts';
+import { type KmsPlugin, type KmsPluginOptions, PluginMonitor } from './plugin-monitor.ts';
 import type { KmsV1Service } from './service.ts';
 import { KeyCache } from './key-cache.ts';
 
@@ -21,7 +21,7 @@ export function kmsV1(
   const { random } = options;
   const keys = new KeyCache<SyncTransformer>(Math.max(0, cacheSize), options.measures);
   const transformerOf = (plain: Buffer): SyncTransformer => gcmWithCbcFallback(createSecretKey(plain), random);
-  const monitor = monitorPlugin(async () => {
+  const monitor = new PluginMonitor(async () => {
     const probe = random.bytes(keyBytes);
     if (!(await service.decrypt(await service.encrypt(probe))).equals(probe))
       throw new Error('the plugin does not decrypt what it encrypted');

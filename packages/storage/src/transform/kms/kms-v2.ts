@@ -13,7 +13,7 @@ import {
   validateKeyId,
   validateEncryptedKey,
 } from './encrypted-object.ts';
-import { monitorPlugin, type KmsPlugin, type KmsPluginOptions, type PluginMonitor } from './plugin-monitor.ts';
+import { type KmsPlugin, type KmsPluginOptions, PluginMonitor } from './plugin-monitor.ts';
 import type { EncryptedKey, KmsV2Service } from './service.ts';
 import { KeyCache } from './key-cache.ts';
 
@@ -55,7 +55,7 @@ class KmsV2 implements KmsPlugin {
     this.#service = service;
     this.#options = options;
     this.#keys = new KeyCache(seedsMax, options.measures);
-    this.#monitor = monitorPlugin(() => this.#checkStatus(), options);
+    this.#monitor = new PluginMonitor(() => this.#checkStatus(), options);
   }
 
   get firstCheck(): Promise<void> {

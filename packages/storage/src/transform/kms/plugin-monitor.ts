@@ -43,27 +43,14 @@ const retryMs = 1_000;
 const recheckFirstMs = 1_000;
 const recheckMaxMs = 300_000;
 
-export interface PluginMonitor extends Pick<KmsPlugin, 'check' | 'firstCheck'> {
-  /** Why the plugin is not healthy. */
-  readonly error: Error | undefined;
-  /** Returns a call of the plugin. If it fails, the plugin is checked soon. */
-  track<T>(call: Promise<T>): Promise<T>;
-  /** The plugin has given a wrong key, so it is checked soon. */
-  noteFailure(): void;
-  close(): void;
-}
-
 type Health =
   | { readonly state: 'unchecked' | 'unhealthy'; readonly error: Error }
   | { readonly state: 'healthy'; readonly error?: undefined };
 
-/** Checks a plugin periodically, and soon while it is unhealthy or after a failed call. */
-export const monitorPlugin = (checkStatus: () => Promise<void>, options: MonitorOptions): PluginMonitor =>
-  new Monitor(checkStatus, options);
-
 type MonitorOptions = Pick<KmsPluginOptions, 'clock' | 'random' | 'onRecovered' | 'onUnhealthy'>;
 
-class Monitor implements PluginMonitor {
+/** Checks a plugin periodically, and soon while it is unhealthy or after a failed call. */
+export class PluginMonitor {
   readonly #checkStatus: () => Promise<void>;
   readonly #options: MonitorOptions;
   readonly #recheckDelays: Backoff;
@@ -85,18 +72,22 @@ class Monitor implements PluginMonitor {
     this.#run().catch(() => {}); // only `close` ends it, by the signal of the sleep
   }
 
+  /** Why the plugin is not healthy. */
   get error(): Error | undefined {
     return this.#health.error;
   }
 
+  /** Resolves after the first check, whatever its result. */
   get firstCheck(): Promise<void> {
     return this.#firstCheck.promise;
   }
 
+  /** Throws the reason if the plugin is not healthy. */
   check(): void {
     if (this.#health.error) throw this.#health.error;
   }
 
+  /** Returns a call of the plugin. If it fails, the plugin is checked soon. */
   track<T>(call: Promise<T>): Promise<T> {
     return call.catch((error: unknown) => {
       this.noteFailure();
@@ -104,6 +95,7 @@ class Monitor implements PluginMonitor {
     });
   }
 
+  /** The plugin has given a wrong key, so it is checked soon. */
   noteFailure(): void {
     this.#hasFailed = true;
     this.#pollDelay.abort();

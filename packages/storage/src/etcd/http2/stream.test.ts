@@ -1,23 +1,22 @@
 import { expect, test } from '@jest/globals';
 import { promotedBytes } from '@cluster-apiserver/testkit/garbage';
-import type { StreamListener } from './connection.ts';
-import { NativeStream, type StreamOwner } from './native-stream.ts';
+import { Stream, type StreamListener, type StreamOwner } from './stream.ts';
 
 test('listeners of ended streams are not promoted by V8', () => {
   const listenerNumbers = 1_000;
   const streamsPerStep = 100;
   const steps = 20;
-  const streams = new Map<number, NativeStream>();
+  const streams = new Map<number, Stream>();
   const owner: StreamOwner = {
     write: () => {},
     queueForSending: () => {},
     release: (stream) => void streams.delete(stream.id),
   };
   let id = 1;
-  let last: NativeStream | undefined;
+  let last: Stream | undefined;
   const open = (): void => {
     for (let i = 0; i < streamsPerStep; i++) {
-      const stream = new NativeStream(owner, Buffer.alloc(0), createListener(listenerNumbers));
+      const stream = new Stream(owner, Buffer.alloc(0), createListener(listenerNumbers));
       stream.open(id, 0);
       streams.set(id, stream);
       last?.receiveHeaders(new Map(), true);

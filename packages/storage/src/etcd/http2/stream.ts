@@ -1,19 +1,32 @@
 import { type Pieces, totalLength } from '../../pieces.ts';
-import { type Stream, type StreamListener, streamWindowBytes } from './connection.ts';
 import { errorCodes, frameTypes, Http2ProtocolError, number31Max, numberFrame } from './frames.ts';
 import { ReceiveWindow } from './receive-window.ts';
+
+/** How much an unread watch may buffer. */
+export const streamWindowBytes = 2 * 1024 * 1024;
+
+/** Receives the events of a stream. `onEnd` or `onLost` is the last one. */
+export interface StreamListener {
+  onHeaders(headers: ReadonlyMap<string, string>): void;
+  /** The memory of the piece is reused after the call. */
+  onData(piece: Buffer): void;
+  /** The peer has closed its side of the stream. */
+  onEnd(): void;
+  /** `unsent`: the peer has processed nothing of the stream. */
+  onLost(kind: 'unsent' | 'lost', cause?: Error): void;
+}
 
 /** The connection, as its streams use it. */
 export interface StreamOwner {
   write(frame: Buffer): void;
   /** The stream has something to send. */
-  queueForSending(stream: NativeStream): void;
+  queueForSending(stream: Stream): void;
   /** The stream has ended. */
-  release(stream: NativeStream): void;
+  release(stream: Stream): void;
 }
 
-/** A stream of a native connection: what is to be sent, its flow control, and its end. */
-export class NativeStream implements Stream {
+/** A stream of a connection: what is to be sent, its flow control, and its end. */
+export class Stream {
   readonly headers: Buffer;
   /** 0 until the connection has opened the stream. */
   id = 0;
@@ -34,6 +47,7 @@ export class NativeStream implements Stream {
     this.#listener = listener;
   }
 
+  /** Whether anything of it may have reached the peer. */
   get isSent(): boolean {
     return this.id > 0;
   }
@@ -85,6 +99,7 @@ export class NativeStream implements Stream {
     return pieces;
   }
 
+  /** Stops the peer by flow control once its window is used up, until `resume`. */
   pause(): void {
     this.#paused = true;
   }
@@ -95,6 +110,7 @@ export class NativeStream implements Stream {
     this.#updateReceiveWindow(0);
   }
 
+  /** Ends the stream without calling its listener. */
   cancel(): void {
     if (this.#over) return;
     this.#finish();

@@ -6,8 +6,7 @@ import { seededRandom, systemClock } from '@cluster-apiserver/base';
 import { until } from '@cluster-apiserver/testkit/until';
 import { serverUsage, testAuthority } from '../../../../certificates/test/test-authority.ts';
 import { ask, fateOf, requestHeaders, useConnections } from '../../../test/use-connections.ts';
-import type { Connection } from './connection.ts';
-import { connectNatively } from './native-connection.ts';
+import { Connection } from './connection.ts';
 
 const connections = useConnections();
 
@@ -187,7 +186,7 @@ test('a connection without HTTP/2 in ALPN is closed', async () => {
   const server = createTlsServer({ cert: certificate, key: privateKey }, (socket) => void socket.on('error', () => {}));
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
-  const connection = connectNatively(`https://127.0.0.1:${port}`, { ca: authority.certificate }, systemClock);
+  const connection = new Connection(`https://127.0.0.1:${port}`, { ca: authority.certificate }, systemClock);
   connections.closeLater(() => server.close());
   connections.closeLater(() => connection.destroy());
   const { promise, resolve } = Promise.withResolvers<string>();
