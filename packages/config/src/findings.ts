@@ -1,4 +1,4 @@
-import { type Place, type TextPlaces, textPlaces } from '@cluster-apiserver/model';
+import { formatPath, type Path, type Place, type TextPlaces, textPlaces } from '@cluster-apiserver/model';
 
 /** A problem of a configuration file. */
 export interface Problem {
@@ -79,11 +79,12 @@ export class Findings {
 
   /** Adds a message without its path as a prefix. */
   addWithoutPath(path: string, message: string): void {
-    this.problems.push(this.problemAt(path, message, message));
+    this.problems.push(this.problemAt(parsePath(path), message, message));
   }
 
-  problemAt(path: string, message: string, text: string): Problem {
-    return { text, file: this.#file, place: this.#inFile(this.#find().of(parsePath(path))), path, message };
+  problemAt(path: Path, message: string, text: string): Problem {
+    const place = this.#find().of(path.map((step) => (typeof step === 'object' ? step.key : step)));
+    return { text, file: this.#file, place: this.#inFile(place), path: formatPath(path), message };
   }
 
   /** `place` is relative to the file, not to `start`. */

@@ -1,4 +1,4 @@
-import { isRawNumber } from '@cluster-apiserver/model';
+import { formatPath, isRawNumber, type Path } from '@cluster-apiserver/model';
 import { ConfigurationError, Findings, type Problem } from './findings.ts';
 import { parseText } from './load.ts';
 
@@ -10,7 +10,7 @@ export interface Manifest {
   readonly kind: string;
   readonly value: Readonly<Record<string, unknown>>;
   /** Makes a problem at a path of the object; `text` is the full message. */
-  readonly problem: (path: string, message: string, text: string) => Problem;
+  readonly problem: (path: Path, message: string, text: string) => Problem;
 }
 
 const separator = /^---[ \t]*\r?$/m;
@@ -32,7 +32,7 @@ export function readManifests(text: string, file?: string): readonly Manifest[] 
     linesBefore += document.split('\n').length - 1;
     if (value !== null && value !== undefined)
       manifests.push(
-        ...readObjects(value, { place: documents.length > 1 ? `document ${index + 1}` : '', path: '', findings }),
+        ...readObjects(value, { place: documents.length > 1 ? `document ${index + 1}` : '', path: [], findings }),
       );
     problems.push(...findings.problems);
   }
@@ -43,14 +43,15 @@ export function readManifests(text: string, file?: string): readonly Manifest[] 
 /** Where an object is: for messages, and as a path from the root of its document. */
 interface ObjectPlace {
   readonly place: string;
-  readonly path: string;
+  readonly path: Path;
   readonly findings: Findings;
 }
 
 function readObjects(value: unknown, where: ObjectPlace, fallback: Partial<Manifest> = {}): Manifest[] {
   const { place, path, findings } = where;
   const reportProblem = (problem: string): Manifest[] => {
-    findings.addWithoutPath(path, place === '' ? problem : `${place}: ${problem}`);
+    const message = place === '' ? problem : `${place}: ${problem}`;
+    findings.problems.push(findings.problemAt(path, message, message));
     return [];
   };
   if (!isObject(value)) return reportProblem('expected an object');
@@ -64,20 +65,16 @@ function readObjects(value: unknown, where: ObjectPlace, fallback: Partial<Manif
         apiVersion,
         kind,
         value: { ...value, apiVersion, kind },
-        problem: (below, message, text) =>
-          findings.problemAt([path, below].filter((part) => part !== '').join('.'), message, text),
+        problem: (below, message, text) => findings.problemAt([...path, ...below], message, text),
       },
     ];
   if (!Array.isArray(items)) return reportProblem('items: expected a list');
   // Items of a typed list may omit apiVersion and kind.
   const ofItems = kind === 'List' ? {} : { apiVersion, kind: kind.slice(0, -'List'.length) };
   return items.flatMap((item: unknown, index) => {
-    const name = `items[${index}]`;
-    return readObjects(
-      item,
-      { place: `${place === '' ? '' : `${place}: `}${name}`, path: path === '' ? name : `${path}.${name}`, findings },
-      ofItems,
-    );
+    const inList = ['items', index];
+    const named = `${place === '' ? '' : `${place}: `}${formatPath(inList)}`;
+    return readObjects(item, { place: named, path: [...path, ...inList], findings }, ofItems);
   });
 }
 

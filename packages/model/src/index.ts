@@ -49,18 +49,7 @@ export { indentedJson } from './json/json-indented.ts';
 export * as jsonTokens from './json/json-tokens.ts';
 export { isJsonObject, type JsonObject } from './json/json-object.ts';
 export { formatYaml, yamlText } from './codec/yaml-format.ts';
-export {
-  type FieldError,
-  FieldErrors,
-  fieldErrorsMax,
-  duplicate,
-  forbidden,
-  invalidValue,
-  notSupported,
-  required,
-  tooLong,
-  tooMany,
-} from './field-error.ts';
+export { type FieldError, fieldErrorsMax, formatPath, type Path, Problems } from './problems.ts';
 export { type Applied, readApplied } from './managed-fields/applied.ts';
 export { ApplyConflictError, conflictCauses } from './managed-fields/apply.ts';
 export { UnkeyedEntryError } from './managed-fields/compare.ts';
@@ -151,6 +140,7 @@ export {
   forbiddenResource,
   invalid,
   notFound,
+  requireValid,
   type Reason,
   type ResourceNames,
   type Status,
@@ -176,11 +166,11 @@ export type { ServedKind, ServedSubresource, EncodableKind } from './kind/served
 export { formatTime } from './time.ts';
 export { toServed, toStored, defineView, type View } from './kind/view.ts';
 export {
-  addLabelRequirementErrors,
-  addRequirementValuesErrors,
   type LabelSelectorField,
-  addLabelSelectorErrors,
-  labelSelectorErrors,
+  type SelectorRequirementField,
+  validateLabelRequirement,
+  validateLabelSelector,
+  validateRequirementValues,
 } from './validation/label-selector.ts';
 export {
   allowTrailingDash,
@@ -195,12 +185,12 @@ export {
   subdomainNames,
 } from './validation/names.ts';
 export {
-  finalizersErrors,
   foregroundFinalizer,
   isPrintable,
-  labelCountErrors,
-  managerErrors,
   orphanFinalizer,
+  validateFinalizers,
+  validateLabelCount,
+  validateManager,
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from './validation/object-meta.ts';

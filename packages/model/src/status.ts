@@ -1,4 +1,4 @@
-import { type FieldError, fieldErrorsMax } from './field-error.ts';
+import { formatPath, type Problems } from './problems.ts';
 
 /** An answer that is not a success. Its message is for the client, its cause for our log. */
 export class StatusError extends Error {
@@ -9,6 +9,8 @@ export class StatusError extends Error {
   readonly retryAfterSeconds: number | undefined;
   /** Whether the error was already logged where it occurred. */
   readonly isLogged: boolean;
+  /** What is wrong with the object, if that is the reason. */
+  readonly problems: Problems | undefined;
 
   /** The token with which an expired list may go on. */
   readonly #continue: string | undefined;
@@ -24,6 +26,7 @@ export class StatusError extends Error {
     this.#statedReason = options?.statedReason;
     this.retryAfterSeconds = details?.retryAfterSeconds;
     this.isLogged = options?.isLogged ?? false;
+    this.problems = options?.problems;
   }
 
   /** The status code of the reason, unless the options have another one. */
@@ -52,6 +55,7 @@ interface StatusErrorOptions extends ErrorOptions {
   /** The reason that clients get instead, such as one that a webhook chose; empty for none. */
   readonly statedReason?: string;
   readonly isLogged?: boolean;
+  readonly problems?: Problems;
 }
 
 export interface Status {
@@ -165,14 +169,21 @@ export function forbiddenResource(
   });
 }
 
+/** What an answer about an invalid object names: its kind, or the form of the options of a request. */
+interface Form {
+  readonly group: string;
+  readonly kind: string;
+}
+
+/** Throws a StatusError with all problems of an object if there are any. */
+export function requireValid(form: Form, name: string, problems: Problems): void {
+  if (problems.count > 0) throw invalid(form, name, problems);
+}
+
 /** Several things wrong with an object, or with the options of a request, each with its field. */
-export function invalid(
-  form: { readonly group: string; readonly kind: string },
-  name: string,
-  errors: readonly FieldError[],
-): StatusError {
-  const listed = errors.slice(0, fieldErrorsMax);
-  const omitted = errors.length - listed.length + errors.reduce((sum, error) => sum + (error.omitted ?? 0), 0);
+export function invalid(form: Form, name: string, problems: Problems): StatusError {
+  const listed = problems.errors.map(({ path, reason, message }) => ({ reason, message, field: formatPath(path) }));
+  const omitted = problems.count - listed.length;
   const more = omitted > 0 ? [`and ${omitted} more`] : [];
   // As in kube-apiserver, an error that is found twice has two causes and one sentence.
   const found = new Set(listed.map(({ field, message }) => `${field}: ${message}`));
@@ -187,10 +198,11 @@ export function invalid(
       ...(form.group && { group: form.group }),
       ...(form.kind && { kind: form.kind }),
       causes: [
-        ...listed.map(({ field, reason, message }) => ({ reason, message, field })),
+        ...listed,
         ...more.map((message) => ({ reason: 'FieldValueInvalid', message: `${message} errors`, field: '' })),
       ],
     },
+    { problems },
   );
 }
 

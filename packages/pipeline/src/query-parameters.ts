@@ -1,18 +1,16 @@
+import { requireValue } from '@cluster-apiserver/base';
 import {
   badRequest,
-  type FieldError,
-  forbidden,
-  invalid,
   isPrintable,
   type LabelSelector,
   type FieldSelector,
-  managerErrors,
-  notSupported,
   parseFieldSelector,
   parseLabelSelector,
   parseShardSelector,
-  required,
+  Problems,
+  requireValid,
   SelectorSyntaxError,
+  validateManager,
 } from '@cluster-apiserver/model';
 import type { ListOptions, Resource } from '@cluster-apiserver/registry';
 import type { FieldValidation } from './request-body/field-validation.ts';
@@ -44,22 +42,24 @@ export function readWriteParameters(
   request: ApiRequest,
   { query }: RequestInfo,
 ): WriteParameters {
-  return readCheckedParameters(form, request, query, []);
+  return readCheckedParameters(form, request, query, new Problems());
 }
 
 /** Only apply has `force`: other patches never conflict with field managers. */
 export function readPatchParameters(request: ApiRequest, { query }: RequestInfo): WriteParameters {
-  const errors = query.has('force') ? [forbidden('force', 'may not be specified for non-apply patch')] : [];
-  return readCheckedParameters('PatchOptions', request, query, errors);
+  const problems = new Problems();
+  if (query.has('force')) problems.at('force').forbidden('may not be specified for non-apply patch');
+  return readCheckedParameters('PatchOptions', request, query, problems);
 }
 
 export function readApplyParameters(
   request: ApiRequest,
   { query }: RequestInfo,
 ): WriteParameters & { readonly force: boolean } {
-  const errors = query.get('fieldManager') ? [] : [required('fieldManager', 'is required for apply patch')];
+  const problems = new Problems();
+  if (!query.get('fieldManager')) problems.at('fieldManager').required('is required for apply patch');
   return {
-    ...readCheckedParameters('PatchOptions', request, query, errors),
+    ...readCheckedParameters('PatchOptions', request, query, problems),
     force: readBoolean(query, 'force') ?? false,
   };
 }
@@ -68,30 +68,29 @@ function readCheckedParameters(
   form: string,
   request: ApiRequest,
   query: URLSearchParams,
-  found: readonly FieldError[],
+  problems: Problems,
 ): WriteParameters {
   const manager = query.get('fieldManager') ?? '';
   const validation = query.get('fieldValidation') || 'Warn';
   const fieldValidation = validations.get(validation);
-  const errors = [
-    ...found,
-    ...dryRunErrors(query.getAll('dryRun')),
-    ...managerErrors('fieldManager', manager, fieldManagerCharactersMax),
-    ...(fieldValidation ? [] : [notSupported('fieldValidation', validation, ['', 'Ignore', 'Strict', 'Warn'])]),
-  ];
-  if (errors.length > 0 || !fieldValidation) throw invalidOptionsError(form, errors);
+  validateDryRun(query.getAll('dryRun'), problems);
+  validateManager(manager, fieldManagerCharactersMax, problems.at('fieldManager'));
+  if (!fieldValidation) problems.at('fieldValidation').notSupported(validation, ['', 'Ignore', 'Strict', 'Warn']);
+  requireValidOptions(form, problems);
   return {
     dryRun: query.has('dryRun'),
     manager: manager || fieldManagerOfAgent(request.header('user-agent') ?? '') || 'unknown',
-    fieldValidation,
+    fieldValidation: requireValue(fieldValidation),
   };
 }
 
-export const invalidOptionsError = (form: string, errors: readonly FieldError[]): Error =>
-  invalid({ group: 'meta.k8s.io', kind: form }, '', errors);
+/** Throws a StatusError if the options of a request have problems. */
+export const requireValidOptions = (form: string, problems: Problems): void =>
+  requireValid({ group: 'meta.k8s.io', kind: form }, '', problems);
 
-export const dryRunErrors = (values: readonly string[]): FieldError[] =>
-  values.every((value) => value === 'All') ? [] : [notSupported('dryRun', values, ['All'])];
+export function validateDryRun(values: readonly string[], problems: Problems): void {
+  if (values.some((value) => value !== 'All')) problems.at('dryRun').notSupported(values, ['All']);
+}
 
 /** The default field manager: the user agent up to its first slash, printable and truncated. */
 function fieldManagerOfAgent(agent: string): string {

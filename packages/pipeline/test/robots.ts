@@ -6,7 +6,6 @@ import {
   field,
   jsonField,
   int32,
-  invalidValue,
   type Kind,
   type KubeObject,
   object,
@@ -62,10 +61,10 @@ export const machineKind = defineView<KubeObject & { arms?: number }>({
   fields: { limbs: field(3, int32, ''), words: field(2, stringMap, '') },
   renamed: { limbs: 'arms' },
   selectableFields: { limbs: 'arms' },
-  validate: ({ arms = 0 }, current) => [
-    ...(arms < 0 ? [invalidValue('arms', arms, 'must not be negative')] : []),
-    ...(current && arms < (current.arms ?? 0) ? [invalidValue('arms', arms, 'must not become less')] : []),
-  ],
+  validate: ({ arms = 0 }, current, problems) => {
+    if (arms < 0) problems.at('arms').invalid(arms, 'must not be negative');
+    if (current && arms < (current.arms ?? 0)) problems.at('arms').invalid(arms, 'must not become less');
+  },
 });
 
 export const noteKind = kind('notes.example', 'notes');

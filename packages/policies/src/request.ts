@@ -114,7 +114,7 @@ export class PolicyRequest {
     const object = decode(this.getSchema(matched), patched, () => {});
     const before = this.getObject(matched);
     if (object.kind !== before.kind || object.apiVersion !== before.apiVersion)
-      throw new WrongTypeError('', `kind and apiVersion must stay ${before.kind} of ${before.apiVersion}`);
+      throw new WrongTypeError([], `kind and apiVersion must stay ${before.kind} of ${before.apiVersion}`);
     return this.toStored(matched, object);
   }
 

@@ -1,5 +1,5 @@
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
-import { invalid, invalidValue } from '@cluster-apiserver/model';
+import { invalid, Problems } from '@cluster-apiserver/model';
 import { configuresAdmission } from './applicable-sources.ts';
 import { staticSuffix } from './static-objects.ts';
 
@@ -11,6 +11,6 @@ export const reservedNames: AdmissionPlugin = {
     if (operation !== 'CREATE' || subresource !== undefined || !configuresAdmission(resource)) return undefined;
     if (!name.endsWith(staticSuffix)) return undefined;
     const problem = `names ending with ${JSON.stringify(staticSuffix)} are reserved for static manifest-based configurations and cannot be managed via the API`;
-    throw invalid(resource, name, [invalidValue('metadata.name', name, problem)]);
+    throw invalid(resource, name, new Problems().at('metadata', 'name').invalid(name, problem));
   },
 };

@@ -1,5 +1,5 @@
 import { runSync, type Clock, runTask, type SyncTask } from '@cluster-apiserver/base';
-import type { KubeObject } from '@cluster-apiserver/model';
+import { type KubeObject, Problems } from '@cluster-apiserver/model';
 
 /** Suffix of the names of objects from files, reserved for these. */
 export const staticSuffix = '.static.k8s.io';
@@ -11,10 +11,9 @@ export interface StaticPolicies {
 }
 
 /** Problems by object. */
-export type StaticProblems = ReadonlyMap<KubeObject, readonly string[]>;
+export type StaticProblems = ReadonlyMap<KubeObject, Problems>;
 
-const describeForbidden = (field: string, why = 'not supported for static manifests'): string =>
-  `${field}: Forbidden: ${why}`;
+const unsupported = 'not supported for static manifests';
 
 /**
  * Policies from files must not have parameters, and their bindings must refer to policies from files. `hasPolicy` is also
@@ -34,20 +33,20 @@ type PolicyOrBinding = KubeObject & {
   readonly spec?: { readonly paramKind?: object; readonly paramRef?: object; readonly policyName?: string };
 };
 
-const findPolicyProblems = ({ spec = {} }: PolicyOrBinding): readonly string[] =>
-  spec.paramKind ? [describeForbidden('spec.paramKind')] : [];
+function findPolicyProblems({ spec = {} }: PolicyOrBinding): Problems {
+  const problems = new Problems();
+  if (spec.paramKind) problems.at('spec', 'paramKind').forbidden(unsupported);
+  return problems;
+}
 
-function findBindingProblems({ spec = {} }: PolicyOrBinding, hasPolicy: (name: string) => boolean): readonly string[] {
+function findBindingProblems({ spec = {} }: PolicyOrBinding, hasPolicy: (name: string) => boolean): Problems {
   const { paramRef, policyName = '' } = spec;
-  const at = `spec.policyName: Invalid value: ${JSON.stringify(policyName)}`;
-  return [
-    ...(paramRef ? [describeForbidden('spec.paramRef')] : []),
-    ...(!policyName.endsWith(staticSuffix)
-      ? [`${at}: must end with ${JSON.stringify(staticSuffix)}`]
-      : hasPolicy(policyName)
-        ? []
-        : [`${at}: there is no such policy in the directory`]),
-  ];
+  const problems = new Problems();
+  if (paramRef) problems.at('spec', 'paramRef').forbidden(unsupported);
+  const at = problems.at('spec', 'policyName');
+  if (!policyName.endsWith(staticSuffix)) at.invalid(policyName, `must end with ${JSON.stringify(staticSuffix)}`);
+  else if (!hasPolicy(policyName)) at.invalid(policyName, 'there is no such policy in the directory');
+  return problems;
 }
 
 /** As in kube-apiserver, webhooks from files must not refer to services: these may not exist yet. */
@@ -58,12 +57,13 @@ type WebhooksOfFile = KubeObject & {
   readonly webhooks?: readonly { readonly clientConfig?: { readonly service?: object } }[];
 };
 
-const findWebhookProblems = ({ webhooks = [] }: WebhooksOfFile): readonly string[] =>
-  webhooks.flatMap(({ clientConfig }, index) =>
-    clientConfig?.service
-      ? [describeForbidden(`webhooks[${index}].clientConfig.service`, 'not supported for static manifests; use url')]
-      : [],
-  );
+function findWebhookProblems({ webhooks = [] }: WebhooksOfFile): Problems {
+  const problems = new Problems();
+  problems.at('webhooks').each(webhooks, ({ clientConfig }, at) => {
+    if (clientConfig?.service) at.at('clientConfig', 'service').forbidden(`${unsupported}; use url`);
+  });
+  return problems;
+}
 
 /** The current objects of files. */
 export interface StaticSource<Objects> {

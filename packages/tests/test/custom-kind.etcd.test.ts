@@ -5,16 +5,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import readline from 'node:readline';
 import { kinds } from '@cluster-apiserver/kinds';
-import {
-  defineKind,
-  jsonField,
-  int32,
-  invalidValue,
-  type KubeObject,
-  list,
-  type ObjectOf,
-  string,
-} from '@cluster-apiserver/model';
+import { defineKind, jsonField, int32, type KubeObject, list, type ObjectOf, string } from '@cluster-apiserver/model';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type TestServer, serveKinds } from './serve-kinds.ts';
 
@@ -34,7 +25,9 @@ const lamp = defineKind({
   description: 'Gives light.',
   fields,
   deletedAnswer: 'object',
-  validate: ({ watts = 0 }) => (watts > 100 ? [invalidValue('watts', watts, 'blows the fuse')] : []),
+  validate: ({ watts = 0 }, _, problems) => {
+    if (watts > 100) problems.at('watts').invalid(watts, 'blows the fuse');
+  },
   selectableFields: { color: ({ color }) => color ?? '' },
   unknownSelectorField: (name) => `lamps have no ${name}`,
 });

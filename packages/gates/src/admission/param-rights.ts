@@ -2,9 +2,9 @@ import type { Call } from '@cluster-apiserver/base';
 import {
   type AccessAttributes,
   decisionNotReady,
-  forbidden,
   invalid,
   type KubeObject,
+  Problems,
   sameJson,
   type UserInfo,
 } from '@cluster-apiserver/model';
@@ -41,13 +41,11 @@ export const createParamRights = (options: ParamRightsOptions): AdmissionPlugin 
     if (paramKind) {
       const before = current?.spec?.paramKind;
       if (before && sameJson(before, paramKind)) return undefined;
-      return requireRight({ context, options, object, field: 'spec.paramKind' }, () =>
-        getPolicyRight(paramKind, options),
-      );
+      return requireRight({ context, options, object, field: 'paramKind' }, () => getPolicyRight(paramKind, options));
     }
     // As in kube-apiserver, an update is checked even if paramRef is unchanged: the policy may have changed.
     if (paramRef)
-      return requireRight({ context, options, object, field: 'spec.paramRef' }, () =>
+      return requireRight({ context, options, object, field: 'paramRef' }, () =>
         getBindingRight(resource.kind, object, paramRef, options),
       );
     return undefined;
@@ -79,6 +77,7 @@ interface Check {
   readonly context: AdmissionContext;
   readonly options: ParamRightsOptions;
   readonly object: KubeObject;
+  /** Of the spec. */
   readonly field: string;
 }
 
@@ -88,7 +87,8 @@ async function requireRight(check: Check, right: () => Right): Promise<undefined
   // The policy, or a permission of the writer, may just have been written through another replica.
   await options.refresh(context.call);
   const refusal = await findRefusal(check, right());
-  if (refusal !== undefined) throw invalid(context.resource, object.metadata.name ?? '', [forbidden(field, refusal)]);
+  if (refusal !== undefined)
+    throw invalid(context.resource, object.metadata.name ?? '', new Problems().at('spec', field).forbidden(refusal));
 }
 
 async function findRefusal({ context, options }: Check, right: Right): Promise<string | undefined> {

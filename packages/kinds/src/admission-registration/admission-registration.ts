@@ -1,5 +1,5 @@
 import type { SyncTask } from '@cluster-apiserver/base';
-import { type FieldError, increment, type KubeObject, publicationOf, sameJson } from '@cluster-apiserver/model';
+import { increment, type KubeObject, type Problems, publicationOf, sameJson } from '@cluster-apiserver/model';
 
 /** The group of admission policies and webhooks. */
 export const admissionRegistration = { group: 'admissionregistration.k8s.io', version: 'v1' };
@@ -31,8 +31,8 @@ export const countingChangesOf =
  */
 export const validateChangesOf = <T extends KubeObject>(
   field: string,
-  validate: (object: T) => SyncTask<readonly FieldError[]>,
+  validate: (object: T, problems: Problems) => SyncTask<void>,
 ) =>
-  function* validateChanges(object: T, current: T | undefined): SyncTask<readonly FieldError[]> {
-    return current && sameJson(current[field], object[field]) ? [] : yield* validate(object);
+  function* validateChanges(object: T, current: T | undefined, problems: Problems): SyncTask<void> {
+    if (!current || !sameJson(current[field], object[field])) yield* validate(object, problems);
   };

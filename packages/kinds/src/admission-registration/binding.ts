@@ -1,18 +1,16 @@
 import {
   ageColumn,
   type Column,
-  type FieldError,
   field,
-  invalidValue,
   type KubeObject,
   nameColumn,
-  required,
+  type Problems,
   string,
   subdomainNames,
   type FieldValues,
 } from '@cluster-apiserver/model';
-import { matchErrors, matchResourcesSchema, withMatchDefaults } from './match-resources.ts';
-import { type ParamRef, paramRefSchema, paramRefErrors } from './params.ts';
+import { matchResourcesSchema, validateMatch, withMatchDefaults } from './match-resources.ts';
+import { type ParamRef, paramRefSchema, validateParamRef } from './params.ts';
 
 export const bindingFields = {
   policyName: field(1, string, 'Name of the bound policy.'),
@@ -31,13 +29,13 @@ export const withBindingDefaults = <T extends { spec: BindingSpec }>(binding: T)
     : binding;
 };
 
-export const bindingErrors = ({ policyName = '', paramRef, matchResources }: BindingSpec): FieldError[] => [
-  ...(policyName === ''
-    ? [required('spec.policyName')]
-    : subdomainNames.whole(policyName).map((problem) => invalidValue('spec.policyName', policyName, problem))),
-  ...(paramRef ? paramRefErrors('spec.paramRef', paramRef) : []),
-  ...(matchResources ? matchErrors('spec.matchResources', matchResources, { needsRules: false }) : []),
-];
+/** The shared part of the specs. */
+export function validateBinding({ policyName = '', paramRef, matchResources }: BindingSpec, problems: Problems): void {
+  if (policyName === '') problems.at('policyName').required();
+  else problems.at('policyName').check(subdomainNames.whole, policyName);
+  if (paramRef) validateParamRef(paramRef, problems.at('paramRef'));
+  if (matchResources) validateMatch(matchResources, { needsRules: false }, problems.at('matchResources'));
+}
 
 export const bindingColumns: readonly Column<KubeObject & { spec: BindingSpec }>[] = [
   nameColumn,

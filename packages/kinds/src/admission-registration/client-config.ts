@@ -2,11 +2,9 @@ import type { SyncTask } from '@cluster-apiserver/base';
 import {
   bytes,
   field,
-  type FieldErrors,
   int32,
-  invalidValue,
   object,
-  required,
+  type Problems,
   string,
   subdomainNames,
   type ValueOf,
@@ -56,32 +54,26 @@ export const withServicePort = (config: WebhookClientConfig): WebhookClientConfi
     ? { ...config, service: { ...config.service, port: config.service.port ?? defaultServicePort } }
     : config;
 
-export function* addClientConfigErrors(
-  errors: FieldErrors,
-  at: string,
-  { url, service }: WebhookClientConfig,
-): SyncTask<void> {
-  if ((url === undefined) === (service === undefined))
-    errors.add(() => required(at, 'exactly one of url or service is required'));
-  else if (url !== undefined) addUrlErrors(errors, `${at}.url`, url);
-  else if (service) yield* addServiceErrors(errors, `${at}.service`, service);
+export function* validateClientConfig({ url, service }: WebhookClientConfig, problems: Problems): SyncTask<void> {
+  if ((url === undefined) === (service === undefined)) problems.required('exactly one of url or service is required');
+  else if (url !== undefined) validateUrl(url, problems.at('url'));
+  else if (service) yield* validateService(service, problems.at('service'));
 }
 
 /** Scheme, authority, path, query and fragment, as RFC 3986 splits any text. */
 const urlParts = /^(?:([^:/?#]+):)?(?:\/\/([^/?#]*))?[^?#]*(?:\?([^#]*))?(?:#(.*))?$/s;
 
-function addUrlErrors(errors: FieldErrors, at: string, url: string): void {
+function validateUrl(url: string, problems: Problems): void {
   const form = '; desired format: https://host[/path]';
   const [, scheme = '', authority = '', query = '', fragment = ''] = urlParts.exec(url) ?? [];
   if (scheme === 'https' && authority !== '' && !URL.canParse(url))
-    return errors.add(() => required(at, `url must be a valid URL${form}`));
-  const refuse = (value: string, detail: string): void => errors.add(() => invalidValue(at, value, detail));
+    return void problems.required(`url must be a valid URL${form}`);
   const [host = '', user] = authority.split('@').toReversed();
-  if (scheme !== 'https') refuse(scheme, `'https' is the only allowed URL scheme${form}`);
-  if (host === '') refuse(host, `host must be specified${form}`);
-  if (user !== undefined) refuse(user, 'user information is not permitted in the URL');
-  if (fragment !== '') refuse(fragment, 'fragments are not permitted in the URL');
-  if (query !== '') refuse(query, 'query parameters are not permitted in the URL');
+  if (scheme !== 'https') problems.invalid(scheme, `'https' is the only allowed URL scheme${form}`);
+  if (host === '') problems.invalid(host, `host must be specified${form}`);
+  if (user !== undefined) problems.invalid(user, 'user information is not permitted in the URL');
+  if (fragment !== '') problems.invalid(fragment, 'fragments are not permitted in the URL');
+  if (query !== '') problems.invalid(query, 'query parameters are not permitted in the URL');
 }
 
 const portMax = 65_535;
@@ -89,27 +81,24 @@ const portMax = 65_535;
 /** Segments of a path that are validated in a step. */
 const segmentsPerStep = 1_000;
 
-function* addServiceErrors(
-  errors: FieldErrors,
-  at: string,
+function* validateService(
   { namespace, name, path = '', port = 0 }: ServiceReference,
+  problems: Problems,
 ): SyncTask<void> {
-  if (name === '') errors.add(() => required(`${at}.name`));
-  if (namespace === '') errors.add(() => required(`${at}.namespace`));
+  if (name === '') problems.at('name').required();
+  if (namespace === '') problems.at('namespace').required();
   if (port < 1 || port > portMax)
-    errors.add(() =>
-      invalidValue(`${at}.port`, port, `port is not valid: must be between 1 and ${portMax}, inclusive`),
-    );
+    problems.at('port').invalid(port, `port is not valid: must be between 1 and ${portMax}, inclusive`);
   if (path === '' || path === '/') return;
-  const refuse = (detail: string): void => errors.add(() => invalidValue(`${at}.path`, path, detail));
-  if (!path.startsWith('/')) refuse("must start with a '/'");
+  const at = problems.at('path');
+  if (!path.startsWith('/')) at.invalid(path, "must start with a '/'");
   // Each ends with a slash. Splitting a path of megabytes would block the event loop.
   const segments = path.endsWith('/') ? path.slice(1) : `${path.slice(1)}/`;
   for (let [index, from, to] = [0, 0, 0]; from < segments.length; index++, from = to + 1) {
     to = segments.indexOf('/', from);
     const segment = segments.slice(from, to);
-    if (segment === '') refuse(`segment[${index}] may not be empty`);
-    else for (const problem of subdomainNames.whole(segment)) refuse(`segment[${index}]: ${problem}`);
+    if (segment === '') at.invalid(path, `segment[${index}] may not be empty`);
+    else for (const detail of subdomainNames.whole(segment)) at.invalid(path, `segment[${index}]: ${detail}`);
     if (index % segmentsPerStep === 0) yield;
   }
 }

@@ -1,18 +1,13 @@
 import {
-  duplicate,
-  type FieldErrors,
   field,
   int64,
-  invalidValue,
-  notSupported,
   numberOf,
   object,
+  type Problems,
   qualifiedName,
-  required,
   sharedPublication,
   string,
   time,
-  tooLong,
   type ValueOf,
 } from '@cluster-apiserver/model';
 
@@ -40,40 +35,33 @@ const messageBytesMax = 32 * 1024;
 const reasonText = '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?';
 const reasonForm = new RegExp(`^${reasonText}$`);
 
-export function addConditionErrors(
-  errors: FieldErrors,
-  at: string,
-  conditions: readonly ValueOf<typeof condition>[],
-): void {
+type Condition = ValueOf<typeof condition>;
+
+export function validateConditions(conditions: readonly Condition[], problems: Problems): void {
   const types = new Set<string>();
-  for (const [index, one] of conditions.entries()) {
-    if (types.has(one.type)) errors.add(() => duplicate(`${at}[${index}].type`, one.type));
+  problems.each(conditions, (one, at) => {
+    if (types.has(one.type)) at.at('type').duplicate(one.type);
     types.add(one.type);
-    addErrorsOfOne(errors, `${at}[${index}]`, one);
-  }
+    validateCondition(one, at);
+  });
 }
 
-function addErrorsOfOne(
-  errors: FieldErrors,
-  at: string,
-  { type, status, observedGeneration = 0, lastTransitionTime, reason, message }: ValueOf<typeof condition>,
+function validateCondition(
+  { type, status, observedGeneration = 0, lastTransitionTime, reason, message }: Condition,
+  problems: Problems,
 ): void {
-  errors.addAll(qualifiedName(type), (problem) => invalidValue(`${at}.type`, type, problem));
-  if (!statuses.includes(status)) errors.add(() => notSupported(`${at}.status`, status, statuses));
+  problems.at('type').check(qualifiedName, type);
+  if (!statuses.includes(status)) problems.at('status').notSupported(status, statuses);
   if (numberOf(observedGeneration) < 0)
-    errors.add(() =>
-      invalidValue(`${at}.observedGeneration`, observedGeneration, 'must be greater than or equal to zero'),
-    );
-  if (!lastTransitionTime) errors.add(() => required(`${at}.lastTransitionTime`));
-  if (reason === '') errors.add(() => required(`${at}.reason`));
+    problems.at('observedGeneration').invalid(observedGeneration, 'must be greater than or equal to zero');
+  if (!lastTransitionTime) problems.at('lastTransitionTime').required();
+  const at = problems.at('reason');
+  if (reason === '') at.required();
   else if (!reasonForm.test(reason))
-    errors.add(() =>
-      invalidValue(
-        `${at}.reason`,
-        reason,
-        `a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used for validation is '${reasonText}')`,
-      ),
+    at.invalid(
+      reason,
+      `a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric characters or '_,:', and must end with an alphanumeric character or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex used for validation is '${reasonText}')`,
     );
-  if (Buffer.byteLength(reason) > reasonBytesMax) errors.add(() => tooLong(`${at}.reason`, reasonBytesMax));
-  if (Buffer.byteLength(message) > messageBytesMax) errors.add(() => tooLong(`${at}.message`, messageBytesMax));
+  if (Buffer.byteLength(reason) > reasonBytesMax) at.tooLong(reasonBytesMax);
+  if (Buffer.byteLength(message) > messageBytesMax) problems.at('message').tooLong(messageBytesMax);
 }

@@ -12,15 +12,17 @@ import {
 
 /** Returns the faults of an expression, by the field that it is in. A valid expression has none. */
 export interface ExpressionChecker {
-  matchCondition(expression: string): readonly string[];
-  validation(expression: string): readonly string[];
-  message(expression: string): readonly string[];
-  auditAnnotation(expression: string): readonly string[];
-  applyConfiguration(expression: string): readonly string[];
-  jsonPatch(expression: string): readonly string[];
+  readonly matchCondition: Check;
+  readonly validation: Check;
+  readonly message: Check;
+  readonly auditAnnotation: Check;
+  readonly applyConfiguration: Check;
+  readonly jsonPatch: Check;
   /** The variable of this index. */
-  variable(index: number): readonly string[];
+  readonly variable: (index: number) => readonly string[];
 }
+
+type Check = (expression: string) => readonly string[];
 
 /** Those that expressions of a webhook or a policy may use. */
 export interface ExpressionNames {
@@ -36,8 +38,8 @@ export function* expressionChecker({ hasParams, variables: written }: Expression
   const full = createAdmissionEnvironment({ hasParams, hasAuthorizer: true });
   const { variables, faults } = yield* compileVariables(full, written);
   const checking =
-    (options: AdmissionOptions, allowed: readonly Type[]) =>
-    (expression: string): readonly string[] =>
+    (options: AdmissionOptions, allowed: readonly Type[]): Check =>
+    (expression) =>
       compileFaults(
         compileTyped(
           withVariables(createAdmissionEnvironment({ hasParams, ...options }), variables),

@@ -1,4 +1,4 @@
-import { type FieldError, jsonField, notSupported, string } from '@cluster-apiserver/model';
+import { jsonField, type Problems, string } from '@cluster-apiserver/model';
 
 export const failurePolicy = jsonField(
   string,
@@ -8,5 +8,6 @@ export const failurePolicy = jsonField(
 
 const failurePolicies = ['Fail', 'Ignore'];
 
-export const failurePolicyErrors = (at: string, policy: string | undefined): FieldError[] =>
-  policy === undefined || failurePolicies.includes(policy) ? [] : [notSupported(at, policy, failurePolicies)];
+export function validateFailurePolicy(policy: string | undefined, problems: Problems): void {
+  if (policy !== undefined && !failurePolicies.includes(policy)) problems.notSupported(policy, failurePolicies);
+}

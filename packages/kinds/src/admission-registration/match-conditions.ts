@@ -1,16 +1,12 @@
 import type { SyncTask } from '@cluster-apiserver/base';
 import {
-  duplicate,
   field,
   jsonField,
-  type FieldErrors,
-  invalidValue,
   list,
   object,
+  type Problems,
   qualifiedName,
-  required,
   string,
-  tooMany,
   type ValueOf,
 } from '@cluster-apiserver/model';
 import { publicationOfPart } from './admission-registration.ts';
@@ -41,22 +37,21 @@ export const matchConditionsField = jsonField(
 
 const matchConditionsMax = 64;
 
-export function* addMatchConditionErrors(
-  errors: FieldErrors,
-  at: string,
+export function* validateMatchConditions(
   conditions: readonly MatchCondition[],
   check: ExpressionChecker,
+  problems: Problems,
 ): SyncTask<void> {
-  if (conditions.length > matchConditionsMax) errors.add(() => tooMany(at, conditions.length, matchConditionsMax));
+  if (conditions.length > matchConditionsMax) problems.tooMany(conditions.length, matchConditionsMax);
   const seen = new Set<string>();
   for (const [index, { name, expression }] of conditions.entries()) {
-    const where = `${at}[${index}]`;
+    const at = problems.at(index);
     const trimmed = expression.trim();
-    if (trimmed === '') errors.add(() => required(`${where}.expression`));
-    else errors.addAll(check.matchCondition(trimmed), (fault) => invalidValue(`${where}.expression`, trimmed, fault));
-    if (name === '') errors.add(() => required(`${where}.name`));
-    else errors.addAll(qualifiedName(name), (problem) => invalidValue(`${where}.name`, name, problem));
-    if (name !== '' && seen.has(name)) errors.add(() => duplicate(`${where}.name`, name));
+    if (trimmed === '') at.at('expression').required();
+    else at.at('expression').check(check.matchCondition, trimmed);
+    if (name === '') at.at('name').required();
+    else at.at('name').check(qualifiedName, name);
+    if (name !== '' && seen.has(name)) at.at('name').duplicate(name);
     seen.add(name);
     yield;
   }

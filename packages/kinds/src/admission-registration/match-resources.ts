@@ -1,21 +1,18 @@
 import {
   field,
   jsonField,
-  FieldErrors,
-  type FieldError,
   labelSelector,
-  labelSelectorErrors,
   list,
-  notSupported,
   object,
-  required,
+  type Problems,
   string,
   withNumber,
   type FieldValues,
+  validateLabelSelector,
   type ValueOf,
 } from '@cluster-apiserver/model';
 import { publicationOfPart } from './admission-registration.ts';
-import { addNamedRuleErrors, namedRuleWithOperations, withScopes } from './rules.ts';
+import { namedRuleWithOperations, validateNamedRule, withScopes } from './rules.ts';
 
 export const selectorFields = {
   namespaceSelector: jsonField(
@@ -82,31 +79,29 @@ export function withMatchDefaults(match: MatchResources): MatchResources {
   };
 }
 
-/** What is wrong with the selectors of a webhook or policy. */
-export const selectorErrors = (
-  at: string,
+/** The selectors of a webhook or policy. */
+export function validateSelectors(
   { namespaceSelector, objectSelector, matchPolicy }: Selectors,
-): FieldError[] => [
-  ...(matchPolicy === undefined || matchPolicies.includes(matchPolicy)
-    ? []
-    : [notSupported(`${at}.matchPolicy`, matchPolicy, matchPolicies)]),
-  ...(namespaceSelector ? labelSelectorErrors(`${at}.namespaceSelector`, namespaceSelector) : []),
-  ...(objectSelector ? labelSelectorErrors(`${at}.objectSelector`, objectSelector) : []),
-];
+  problems: Problems,
+): void {
+  if (matchPolicy !== undefined && !matchPolicies.includes(matchPolicy))
+    problems.at('matchPolicy').notSupported(matchPolicy, matchPolicies);
+  if (namespaceSelector) validateLabelSelector(namespaceSelector, problems.at('namespaceSelector'));
+  if (objectSelector) validateLabelSelector(objectSelector, problems.at('objectSelector'));
+}
 
 const matchPolicies = ['Equivalent', 'Exact'];
 
 /** Those of a policy have to name resources; those of a binding only narrow them. */
-export function matchErrors(
-  at: string,
+export function validateMatch(
   match: MatchResources,
   { needsRules }: { readonly needsRules: boolean },
-): FieldError[] {
+  problems: Problems,
+): void {
   const { resourceRules = [], excludeResourceRules = [] } = match;
-  const errors = new FieldErrors();
-  for (const error of selectorErrors(at, match)) errors.add(() => error);
-  if (needsRules && resourceRules.length === 0) errors.add(() => required(`${at}.resourceRules`));
-  for (const [name, rules] of Object.entries({ resourceRules, excludeResourceRules }))
-    for (const [index, rule] of rules.entries()) addNamedRuleErrors(errors, `${at}.${name}[${index}]`, rule);
-  return errors.all;
+  validateSelectors(match, problems);
+  const at = problems.at('resourceRules');
+  if (needsRules && resourceRules.length === 0) at.required();
+  at.each(resourceRules, validateNamedRule);
+  problems.at('excludeResourceRules').each(excludeResourceRules, validateNamedRule);
 }

@@ -1,12 +1,13 @@
-import { type FieldError, notSupported } from '@cluster-apiserver/model';
+import type { Problems } from '@cluster-apiserver/model';
 import type { MatchResources } from './match-resources.ts';
 
 /** What is deleted is not changed first. */
 const operations = ['*', 'CONNECT', 'CREATE', 'UPDATE'];
 
-/** Errors of the operations of a mutating policy. */
-export const mutatedOperationErrors = (at: string, match: MatchResources | undefined): FieldError[] =>
-  (match?.resourceRules ?? [])
-    .flatMap((rule) => rule.operations ?? [])
-    .filter((operation) => !operations.includes(operation))
-    .map((operation) => notSupported(`${at}.resourceRules.operations`, operation, operations));
+/** The operations of a mutating policy. */
+export function validateMutatedOperations(match: MatchResources | undefined, problems: Problems): void {
+  const at = problems.at('resourceRules', 'operations');
+  for (const rule of match?.resourceRules ?? [])
+    for (const operation of rule.operations ?? [])
+      if (!operations.includes(operation)) at.notSupported(operation, operations);
+}

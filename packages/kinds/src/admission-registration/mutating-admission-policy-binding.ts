@@ -1,7 +1,7 @@
 import { defineKind, field, object, type ObjectOf } from '@cluster-apiserver/model';
 import { admissionKind, countingChangesOf, publicationOfPart } from './admission-registration.ts';
-import { bindingColumns, bindingErrors, bindingFields, withBindingDefaults } from './binding.ts';
-import { mutatedOperationErrors } from './mutated-operations.ts';
+import { bindingColumns, bindingFields, validateBinding, withBindingDefaults } from './binding.ts';
+import { validateMutatedOperations } from './mutated-operations.ts';
 
 const specSchema = object(bindingFields, {
   publication: publicationOfPart(
@@ -25,9 +25,9 @@ export const mutatingAdmissionPolicyBinding = defineKind({
   fields,
   defaults: withBindingDefaults,
   prepare: countingChangesOf('spec'),
-  validate: ({ spec }) => [
-    ...bindingErrors(spec),
-    ...mutatedOperationErrors('spec.matchResources', spec.matchResources),
-  ],
+  validate: ({ spec }, _, problems) => {
+    validateBinding(spec, problems.at('spec'));
+    validateMutatedOperations(spec.matchResources, problems.at('spec', 'matchResources'));
+  },
   columns: bindingColumns,
 });

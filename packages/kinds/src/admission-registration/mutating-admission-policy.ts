@@ -2,15 +2,11 @@ import type { SyncTask } from '@cluster-apiserver/base';
 import {
   ageColumn,
   defineKind,
-  type FieldError,
-  FieldErrors,
   field,
-  invalidValue,
   list,
   nameColumn,
-  notSupported,
   object,
-  required,
+  type Problems,
   string,
   withNumber,
   type ObjectOf,
@@ -20,9 +16,9 @@ import { admissionKind, countingChangesOf, publicationOfPart, validateChangesOf 
 import { type ExpressionChecker, expressionChecker } from './expressions.ts';
 import { failurePolicy } from './failure-policy.ts';
 import { matchConditionsField } from './match-conditions.ts';
-import { mutatedOperationErrors } from './mutated-operations.ts';
-import { addPolicyErrors, addVariableErrors, paramKindColumn, policyFields, withPolicyDefaults } from './policy.ts';
-import { reinvocationPolicyErrors } from './reinvocation-policy.ts';
+import { validateMutatedOperations } from './mutated-operations.ts';
+import { paramKindColumn, policyFields, validatePolicy, validateVariables, withPolicyDefaults } from './policy.ts';
+import { validateReinvocationPolicy } from './reinvocation-policy.ts';
 
 const applyConfiguration = object(
   {
@@ -90,7 +86,7 @@ export const mutatingAdmissionPolicy = defineKind({
   fields,
   defaults: (policy) => ({ ...policy, spec: withPolicyDefaults(policy.spec) }),
   prepare: countingChangesOf('spec'),
-  validateInSteps: validateChangesOf('spec', policyErrors),
+  validateInSteps: validateChangesOf('spec', validateSpec),
   columns: [
     nameColumn,
     {
@@ -104,23 +100,20 @@ export const mutatingAdmissionPolicy = defineKind({
   ],
 });
 
-function* policyErrors({ spec }: MutatingAdmissionPolicy): SyncTask<FieldError[]> {
+function* validateSpec({ spec }: MutatingAdmissionPolicy, problems: Problems): SyncTask<void> {
   const { mutations = [], variables = [], matchConstraints, reinvocationPolicy = '' } = spec;
-  const errors = new FieldErrors();
+  const at = problems.at('spec');
   const check = yield* expressionChecker({ hasParams: spec.paramKind !== undefined, variables });
-  yield* addPolicyErrors(errors, spec, check);
-  for (const error of mutatedOperationErrors('spec.matchConstraints', matchConstraints)) errors.add(() => error);
-  addVariableErrors(errors, variables, check);
-  if (mutations.length === 0) errors.add(() => required('spec.mutations', 'mutations must contain at least one item'));
+  yield* validatePolicy(spec, check, at);
+  validateMutatedOperations(matchConstraints, at.at('matchConstraints'));
+  validateVariables(variables, check, at.at('variables'));
+  if (mutations.length === 0) at.at('mutations').required('mutations must contain at least one item');
   for (const [index, mutation] of mutations.entries()) {
-    addMutationErrors(errors, `spec.mutations[${index}]`, mutation, check);
+    validateMutation(mutation, check, at.at('mutations', index));
     yield;
   }
-  if (reinvocationPolicy === '') errors.add(() => required('spec.reinvocationPolicy'));
-  else
-    for (const error of reinvocationPolicyErrors('spec.reinvocationPolicy', reinvocationPolicy))
-      errors.add(() => error);
-  return errors.all;
+  if (reinvocationPolicy === '') at.at('reinvocationPolicy').required();
+  else validateReinvocationPolicy(reinvocationPolicy, at.at('reinvocationPolicy'));
 }
 
 /** By patch type, the field of its expression. */
@@ -128,27 +121,21 @@ const members = { ApplyConfiguration: 'applyConfiguration', JSONPatch: 'jsonPatc
 type PatchType = keyof typeof members;
 const patchTypes: readonly PatchType[] = ['ApplyConfiguration', 'JSONPatch'];
 
-function addMutationErrors(errors: FieldErrors, at: string, mutation: Mutation, check: ExpressionChecker): void {
+function validateMutation(mutation: Mutation, check: ExpressionChecker, problems: Problems): void {
   const { patchType } = mutation;
-  if (patchType === '') return errors.add(() => required(`${at}.patchType`));
+  if (patchType === '') return void problems.at('patchType').required();
   const type = patchTypes.find((known) => known === patchType);
-  if (!type) return errors.add(() => notSupported(`${at}.patchType`, patchType, patchTypes));
+  if (!type) return void problems.at('patchType').notSupported(patchType, patchTypes);
   for (const [other, member] of Object.entries(members)) {
     const given = mutation[member];
+    const at = problems.at(member);
     if (other !== type) {
-      if (given)
-        errors.add(() =>
-          invalidValue(`${at}.${member}`, `{${member}}`, `must not be specified when patchType is ${type}`),
-        );
-      continue;
+      if (given) at.invalid(`{${member}}`, `must not be specified when patchType is ${type}`);
+    } else if (!given) at.required(`must be specified when patchType is ${type}`);
+    else {
+      const expression = (given.expression ?? '').trim();
+      if (expression === '') at.at('expression').required();
+      else at.at('expression').check(check[member], expression);
     }
-    if (!given) {
-      errors.add(() => required(`${at}.${member}`, `must be specified when patchType is ${type}`));
-      continue;
-    }
-    const expression = (given.expression ?? '').trim();
-    const where = `${at}.${member}.expression`;
-    if (expression === '') errors.add(() => required(where));
-    else errors.addAll(check[member](expression), (fault) => invalidValue(where, expression, fault));
   }
 }

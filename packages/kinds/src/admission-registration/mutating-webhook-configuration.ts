@@ -9,13 +9,13 @@ import {
   type ValueOf,
 } from '@cluster-apiserver/model';
 import { admissionKind, countingChangesOf, publicationOfPart, validateChangesOf } from './admission-registration.ts';
-import { reinvocationPolicyErrors } from './reinvocation-policy.ts';
+import { validateReinvocationPolicy } from './reinvocation-policy.ts';
 import {
   matchConditionsField,
   webhookColumns,
   webhookFields,
   webhookRequired,
-  webhooksErrors,
+  validateWebhooks,
   withWebhookDefaults,
 } from './webhook.ts';
 
@@ -56,10 +56,10 @@ export const mutatingWebhookConfiguration = defineKind({
   fields,
   defaults: (written) => (written.webhooks ? { ...written, webhooks: written.webhooks.map(withDefaults) } : written),
   prepare: countingChangesOf('webhooks'),
-  validateInSteps: validateChangesOf('webhooks', ({ webhooks = [] }) =>
-    webhooksErrors(webhooks, (at, { reinvocationPolicy }) =>
-      reinvocationPolicy === undefined ? [] : reinvocationPolicyErrors(`${at}.reinvocationPolicy`, reinvocationPolicy),
-    ),
+  validateInSteps: validateChangesOf('webhooks', ({ webhooks = [] }, problems) =>
+    validateWebhooks(webhooks, problems.at('webhooks'), ({ reinvocationPolicy }, at) => {
+      if (reinvocationPolicy !== undefined) validateReinvocationPolicy(reinvocationPolicy, at.at('reinvocationPolicy'));
+    }),
   ),
   columns: webhookColumns,
 });

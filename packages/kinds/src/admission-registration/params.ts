@@ -1,17 +1,14 @@
 import {
   dnsWordLabel,
-  type FieldError,
   field,
-  forbidden,
-  invalidValue,
   labelSelector,
-  labelSelectorErrors,
-  notSupported,
+  type NameRule,
   object,
   pathSegment,
-  required,
+  type Problems,
   string,
   subdomainNames,
+  validateLabelSelector,
   type ValueOf,
 } from '@cluster-apiserver/model';
 import { publicationOfPart } from './admission-registration.ts';
@@ -59,52 +56,45 @@ export const paramRefSchema = object(
 /** Which objects of that kind a binding takes. */
 export type ParamRef = ValueOf<typeof paramRefSchema>;
 
-export function paramKindErrors(at: string, { apiVersion = '', kind = '' }: ParamKind): FieldError[] {
-  return [
-    ...(apiVersion === '' ? [required(`${at}.apiVersion`)] : versionErrors(`${at}.apiVersion`, apiVersion)),
-    ...(kind === ''
-      ? [required(`${at}.kind`)]
-      : joinProblems(dnsWordLabel(kind.toLowerCase())).map((problem) =>
-          invalidValue(`${at}.kind`, kind, `may have mixed case, but should otherwise match: ${problem}`),
-        )),
-  ];
+export function validateParamKind({ apiVersion = '', kind = '' }: ParamKind, problems: Problems): void {
+  if (apiVersion === '') problems.at('apiVersion').required();
+  else validateVersion(apiVersion, problems.at('apiVersion'));
+  const at = problems.at('kind');
+  if (kind === '') return void at.required();
+  const detail = joinedProblems(dnsWordLabel, kind.toLowerCase());
+  if (detail !== '') at.invalid(kind, `may have mixed case, but should otherwise match: ${detail}`);
 }
 
-function versionErrors(at: string, apiVersion: string): FieldError[] {
+function validateVersion(apiVersion: string, problems: Problems): void {
   const parts = apiVersion.split('/');
-  if (parts.length > 2) return [invalidValue(at, apiVersion, `unexpected GroupVersion string: ${apiVersion}`)];
+  if (parts.length > 2) return void problems.invalid(apiVersion, `unexpected GroupVersion string: ${apiVersion}`);
   const [version = '', group = ''] = parts.toReversed();
-  return [
-    ...(group === ''
-      ? []
-      : joinProblems(subdomainNames.whole(group)).map((problem) => invalidValue(at, group, problem))),
-    ...(version === ''
-      ? [invalidValue(at, apiVersion, 'version must be specified')]
-      : joinProblems(dnsWordLabel(version)).map((problem) => invalidValue(at, version, problem))),
-  ];
+  const ofGroup = group === '' ? '' : joinedProblems(subdomainNames.whole, group);
+  if (ofGroup !== '') problems.invalid(group, ofGroup);
+  if (version === '') return void problems.invalid(apiVersion, 'version must be specified');
+  const ofVersion = joinedProblems(dnsWordLabel, version);
+  if (ofVersion !== '') problems.invalid(version, ofVersion);
 }
 
-/** As one problem, if there is any. */
-const joinProblems = (problems: readonly string[]): string[] => (problems.length > 0 ? [problems.join(',')] : []);
+/** As one problem; empty if there is none. */
+const joinedProblems = (rule: NameRule, name: string): string => rule(name).join(',');
 
 const notFoundActions = ['Deny', 'Allow'];
 
-export function paramRefErrors(
-  at: string,
-  { name = '', selector, parameterNotFoundAction = '' }: ParamRef,
-): FieldError[] {
+export function validateParamRef(
+  { name = '', selector, parameterNotFoundAction: action = '' }: ParamRef,
+  problems: Problems,
+): void {
+  const ofName = problems.at('name');
+  const ofSelector = problems.at('selector');
   const both = name !== '' && selector !== undefined;
   const exclusive = 'name and selector are mutually exclusive';
-  return [
-    ...(name === '' ? [] : pathSegment(name).map((problem) => invalidValue(`${at}.name`, name, problem))),
-    ...(both ? [forbidden(`${at}.name`, exclusive)] : []),
-    ...(selector ? labelSelectorErrors(`${at}.selector`, selector) : []),
-    ...(both ? [forbidden(`${at}.selector`, exclusive)] : []),
-    ...(name === '' && !selector ? [required(at, 'one of name or selector must be specified')] : []),
-    ...(parameterNotFoundAction === ''
-      ? [required(`${at}.parameterNotFoundAction`)]
-      : notFoundActions.includes(parameterNotFoundAction)
-        ? []
-        : [notSupported(`${at}.parameterNotFoundAction`, parameterNotFoundAction, notFoundActions)]),
-  ];
+  if (name !== '') ofName.check(pathSegment, name);
+  if (both) ofName.forbidden(exclusive);
+  if (selector) validateLabelSelector(selector, ofSelector);
+  if (both) ofSelector.forbidden(exclusive);
+  if (name === '' && !selector) problems.required('one of name or selector must be specified');
+  const ofAction = problems.at('parameterNotFoundAction');
+  if (action === '') ofAction.required();
+  else if (!notFoundActions.includes(action)) ofAction.notSupported(action, notFoundActions);
 }

@@ -2,24 +2,22 @@ import type { SyncTask } from '@cluster-apiserver/base';
 import { isIdentifier } from '@cluster-apiserver/expressions';
 import {
   type Column,
-  type FieldErrors,
   field,
   jsonField,
-  invalidValue,
   type KubeObject,
   list,
   object,
-  required,
+  type Problems,
   string,
   type ValueOf,
   type FieldValues,
 } from '@cluster-apiserver/model';
 import { publicationOfPart } from './admission-registration.ts';
 import type { ExpressionChecker } from './expressions.ts';
-import { failurePolicyErrors } from './failure-policy.ts';
-import { addMatchConditionErrors, type MatchCondition } from './match-conditions.ts';
-import { matchErrors, matchResourcesSchema, withMatchDefaults } from './match-resources.ts';
-import { paramKindSchema, paramKindErrors } from './params.ts';
+import { validateFailurePolicy } from './failure-policy.ts';
+import { type MatchCondition, validateMatchConditions } from './match-conditions.ts';
+import { matchResourcesSchema, validateMatch, withMatchDefaults } from './match-resources.ts';
+import { paramKindSchema, validateParamKind } from './params.ts';
 
 const variable = object(
   {
@@ -65,26 +63,25 @@ export const withPolicyDefaults = <T extends PolicySpec>(spec: T): T => ({
   failurePolicy: spec.failurePolicy ?? 'Fail',
 });
 
-/** Errors of the shared part of the specs. */
-export function* addPolicyErrors(errors: FieldErrors, spec: PolicySpec, check: ExpressionChecker): SyncTask<void> {
+/** The shared part of the specs. */
+export function* validatePolicy(spec: PolicySpec, check: ExpressionChecker, problems: Problems): SyncTask<void> {
   const { paramKind, matchConstraints, matchConditions = [] } = spec;
-  for (const error of failurePolicyErrors('spec.failurePolicy', spec.failurePolicy)) errors.add(() => error);
-  if (paramKind) for (const error of paramKindErrors('spec.paramKind', paramKind)) errors.add(() => error);
-  if (!matchConstraints) errors.add(() => required('spec.matchConstraints'));
-  else
-    for (const error of matchErrors('spec.matchConstraints', matchConstraints, { needsRules: true }))
-      errors.add(() => error);
-  yield* addMatchConditionErrors(errors, 'spec.matchConditions', matchConditions, check);
+  validateFailurePolicy(spec.failurePolicy, problems.at('failurePolicy'));
+  if (paramKind) validateParamKind(paramKind, problems.at('paramKind'));
+  const at = problems.at('matchConstraints');
+  if (!matchConstraints) at.required();
+  else validateMatch(matchConstraints, { needsRules: true }, at);
+  yield* validateMatchConditions(matchConditions, check, problems.at('matchConditions'));
 }
 
-/** Errors of variables. Each variable can be used by the expressions after it. */
-export function addVariableErrors(errors: FieldErrors, variables: readonly Variable[], check: ExpressionChecker): void {
+/** Each variable can be used by the expressions after it. */
+export function validateVariables(variables: readonly Variable[], check: ExpressionChecker, problems: Problems): void {
   for (const [index, { name, expression }] of variables.entries()) {
-    const at = `spec.variables[${index}]`;
-    if (name.trim() === '') errors.add(() => required(`${at}.name`, 'name is not specified'));
-    else if (!isIdentifier(name)) errors.add(() => invalidValue(`${at}.name`, name, 'must be a valid CEL identifier'));
-    if (expression.trim() === '') errors.add(() => required(`${at}.expression`, 'expression is not specified'));
-    else errors.addAll(check.variable(index), (fault) => invalidValue(`${at}.expression`, expression, fault));
+    const at = problems.at(index);
+    if (name.trim() === '') at.at('name').required('name is not specified');
+    else if (!isIdentifier(name)) at.at('name').invalid(name, 'must be a valid CEL identifier');
+    if (expression.trim() === '') at.at('expression').required('expression is not specified');
+    else at.at('expression').check(() => check.variable(index), expression);
   }
 }
 

@@ -1,6 +1,7 @@
-import { type FieldError, notSupported } from '@cluster-apiserver/model';
+import type { Problems } from '@cluster-apiserver/model';
 
 const reinvocationPolicies = ['IfNeeded', 'Never'];
 
-export const reinvocationPolicyErrors = (at: string, policy: string): FieldError[] =>
-  reinvocationPolicies.includes(policy) ? [] : [notSupported(at, policy, reinvocationPolicies)];
+export function validateReinvocationPolicy(policy: string, problems: Problems): void {
+  if (!reinvocationPolicies.includes(policy)) problems.notSupported(policy, reinvocationPolicies);
+}

@@ -1,14 +1,10 @@
 import {
-  duplicate,
-  type FieldErrors,
   field,
-  invalidValue,
   list,
-  notSupported,
   object,
   pathSegment,
+  type Problems,
   publicationOf,
-  required,
   string,
   type ValueOf,
 } from '@cluster-apiserver/model';
@@ -80,58 +76,54 @@ export type NamedRuleWithOperations = ValueOf<typeof namedRuleWithOperations>;
 export const withScopes = <T extends RuleWithOperations>(rules: readonly T[]): T[] =>
   rules.map((rule) => ({ ...rule, scope: rule.scope ?? '*' }));
 
-export function addRuleErrors(
-  errors: FieldErrors,
-  at: string,
+export function validateRule(
   { operations = [], apiGroups = [], apiVersions = [], resources = [], scope }: RuleWithOperations,
+  problems: Problems,
 ): void {
-  addOperationErrors(errors, `${at}.operations`, operations);
-  addWordErrors(errors, `${at}.apiGroups`, apiGroups, 'API groups');
-  addWordErrors(errors, `${at}.apiVersions`, apiVersions, 'API versions');
-  for (const [index, version] of apiVersions.entries())
-    if (version === '') errors.add(() => required(`${at}.apiVersions[${index}]`));
-  addResourceErrors(errors, `${at}.resources`, resources);
-  if (scope !== undefined && !scopes.includes(scope)) errors.add(() => notSupported(`${at}.scope`, scope, scopes));
+  validateOperations(operations, problems.at('operations'));
+  validateWords(apiGroups, 'API groups', problems.at('apiGroups'));
+  const ofVersions = problems.at('apiVersions');
+  validateWords(apiVersions, 'API versions', ofVersions);
+  for (const [index, version] of apiVersions.entries()) if (version === '') ofVersions.at(index).required();
+  validateResources(resources, problems.at('resources'));
+  if (scope !== undefined && !scopes.includes(scope)) problems.at('scope').notSupported(scope, scopes);
 }
 
-export function addNamedRuleErrors(errors: FieldErrors, at: string, rule: NamedRuleWithOperations): void {
+export function validateNamedRule(rule: NamedRuleWithOperations, problems: Problems): void {
   const seen = new Set<string>();
-  for (const [index, name] of (rule.resourceNames ?? []).entries()) {
-    const where = `${at}.resourceNames[${index}]`;
-    for (const problem of pathSegment(name)) errors.add(() => invalidValue(where, name, problem));
-    if (seen.has(name)) errors.add(() => duplicate(where, name));
+  problems.at('resourceNames').each(rule.resourceNames ?? [], (name, at) => {
+    at.check(pathSegment, name);
+    if (seen.has(name)) at.duplicate(name);
     seen.add(name);
-  }
-  addRuleErrors(errors, at, rule);
+  });
+  validateRule(rule, problems);
 }
 
 const scopes = ['*', 'Cluster', 'Namespaced'];
 const operationNames = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE'];
 
-function addOperationErrors(errors: FieldErrors, at: string, operations: readonly string[]): void {
-  addWordErrors(errors, at, operations, 'operations');
+function validateOperations(operations: readonly string[], problems: Problems): void {
+  validateWords(operations, 'operations', problems);
   for (const [index, operation] of operations.entries())
-    if (!operationNames.includes(operation))
-      errors.add(() => notSupported(`${at}[${index}]`, operation, operationNames));
+    if (!operationNames.includes(operation)) problems.at(index).notSupported(operation, operationNames);
 }
 
 /** At least one word, and * alone. */
-function addWordErrors(errors: FieldErrors, at: string, words: readonly string[], what: string): void {
-  if (words.length === 0) errors.add(() => required(at));
+function validateWords(words: readonly string[], what: string, problems: Problems): void {
+  if (words.length === 0) problems.required();
   else if (words.length > 1 && words.includes('*'))
-    errors.add(() => invalidValue(at, words, `if '*' is present, must not specify other ${what}`));
+    problems.invalid(words, `if '*' is present, must not specify other ${what}`);
 }
 
 /** An entry must not be covered by an earlier one, because then it would have no effect. */
-function addResourceErrors(errors: FieldErrors, at: string, resources: readonly string[]): void {
-  if (resources.length === 0) errors.add(() => required(at));
+function validateResources(resources: readonly string[], problems: Problems): void {
+  if (resources.length === 0) problems.required();
   const withAllSubresources = new Set<string>();
   const ofAllResources = new Set<string>();
   let lastWhole: string | undefined;
   for (const [index, entry] of resources.entries()) {
-    const where = `${at}[${index}]`;
     if (entry === '') {
-      errors.add(() => required(where));
+      problems.at(index).required();
       continue;
     }
     const slash = entry.indexOf('/');
@@ -140,18 +132,16 @@ function addResourceErrors(errors: FieldErrors, at: string, resources: readonly 
       continue;
     }
     const [resource, subresource] = [entry.slice(0, slash), entry.slice(slash + 1)];
-    const refuse = (by: string): void =>
-      errors.add(() => invalidValue(where, entry, `if '${by}' is present, must not specify ${entry}`));
+    const refuse = (by: string): Problems =>
+      problems.at(index).invalid(entry, `if '${by}' is present, must not specify ${entry}`);
     if (withAllSubresources.has(resource)) refuse(`${resource}/*`);
     if (ofAllResources.has(subresource)) refuse(`*/${subresource}`);
     if (subresource === '*') withAllSubresources.add(resource);
     if (resource === '*') ofAllResources.add(subresource);
   }
   if (resources.length > 1 && resources.includes('*/*'))
-    errors.add(() => invalidValue(at, resources, "if '*/*' is present, must not specify other resources"));
+    problems.invalid(resources, "if '*/*' is present, must not specify other resources");
   // Like kube-apiserver, which looks at the last of them only.
   if (resources.includes('*') && lastWhole !== '*')
-    errors.add(() =>
-      invalidValue(at, resources, "if '*' is present, must not specify other resources without subresources"),
-    );
+    problems.invalid(resources, "if '*' is present, must not specify other resources without subresources");
 }

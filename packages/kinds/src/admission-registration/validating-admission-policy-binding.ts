@@ -1,19 +1,6 @@
-import {
-  defineKind,
-  duplicate,
-  type FieldError,
-  FieldErrors,
-  field,
-  invalidValue,
-  list,
-  notSupported,
-  object,
-  required,
-  string,
-  type ObjectOf,
-} from '@cluster-apiserver/model';
+import { defineKind, field, list, object, type Problems, string, type ObjectOf } from '@cluster-apiserver/model';
 import { admissionKind, countingChangesOf, publicationOfPart } from './admission-registration.ts';
-import { bindingColumns, bindingErrors, bindingFields, withBindingDefaults } from './binding.ts';
+import { bindingColumns, bindingFields, validateBinding, withBindingDefaults } from './binding.ts';
 
 const specSchema = object(
   {
@@ -47,29 +34,26 @@ export const validatingAdmissionPolicyBinding = defineKind({
   fields,
   defaults: withBindingDefaults,
   prepare: countingChangesOf('spec'),
-  validate: ({ spec }) => [...bindingErrors(spec), ...actionErrors(spec.validationActions ?? [])],
+  validate: ({ spec }, _, problems) => {
+    validateBinding(spec, problems.at('spec'));
+    validateActions(spec.validationActions ?? [], problems.at('spec', 'validationActions'));
+  },
   columns: bindingColumns,
 });
 
-const at = 'spec.validationActions';
 const knownActions = ['Audit', 'Deny', 'Warn'];
 
-function actionErrors(actions: readonly string[]): FieldError[] {
-  const errors = new FieldErrors();
+function validateActions(actions: readonly string[], problems: Problems): void {
   const seen = new Set<string>();
-  for (const [index, action] of actions.entries()) {
-    if (!knownActions.includes(action)) errors.add(() => notSupported(`${at}[${index}]`, action, knownActions));
-    if (seen.has(action)) errors.add(() => duplicate(`${at}[${index}]`, action));
+  problems.each(actions, (action, at) => {
+    if (!knownActions.includes(action)) at.notSupported(action, knownActions);
+    if (seen.has(action)) at.duplicate(action);
     seen.add(action);
-  }
+  });
   if (seen.has('Deny') && seen.has('Warn'))
-    errors.add(() =>
-      invalidValue(
-        at,
-        actions,
-        'must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)',
-      ),
+    problems.invalid(
+      actions,
+      'must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)',
     );
-  if (actions.length === 0) errors.add(() => required(at, 'at least one validation action is required'));
-  return errors.all;
+  if (actions.length === 0) problems.required('at least one validation action is required');
 }

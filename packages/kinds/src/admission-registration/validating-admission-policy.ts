@@ -2,18 +2,13 @@ import type { SyncTask } from '@cluster-apiserver/base';
 import {
   ageColumn,
   defineKind,
-  duplicate,
-  type FieldError,
-  FieldErrors,
   field,
   int64,
-  invalidValue,
   list,
   nameColumn,
-  notSupported,
   object,
+  type Problems,
   qualifiedName,
-  required,
   sameJson,
   string,
   type ObjectOf,
@@ -22,11 +17,11 @@ import {
   type ValueOf,
 } from '@cluster-apiserver/model';
 import { admissionKind, countingChangesOf, publicationOfPart, validateChangesOf } from './admission-registration.ts';
-import { addConditionErrors, condition } from './conditions.ts';
+import { condition, validateConditions } from './conditions.ts';
 import { type ExpressionChecker, expressionChecker } from './expressions.ts';
 import { failurePolicy } from './failure-policy.ts';
 import { matchConditionsField } from './match-conditions.ts';
-import { addPolicyErrors, addVariableErrors, paramKindColumn, policyFields, withPolicyDefaults } from './policy.ts';
+import { paramKindColumn, policyFields, validatePolicy, validateVariables, withPolicyDefaults } from './policy.ts';
 
 const validationSchema = object(
   {
@@ -154,8 +149,10 @@ export const validatingAdmissionPolicy = defineKind({
   defaults: (policy) => ({ ...policy, spec: withPolicyDefaults(policy.spec) }),
   prepare: countingChangesOf('spec'),
   // Other writes keep the status as it is, and it may have been written before there were these rules.
-  validate: ({ status }, current) => (sameJson(status, current?.status) ? [] : statusErrors(status)),
-  validateInSteps: validateChangesOf('spec', policyErrors),
+  validate: ({ status }, current, problems) => {
+    if (!sameJson(status, current?.status)) validateStatus(status, problems.at('status'));
+  },
+  validateInSteps: validateChangesOf('spec', validateSpec),
   columns: [
     nameColumn,
     {
@@ -171,36 +168,29 @@ export const validatingAdmissionPolicy = defineKind({
 
 const auditAnnotationsMax = 20;
 
-function* policyErrors({ spec, metadata }: ValidatingAdmissionPolicy): SyncTask<FieldError[]> {
+function* validateSpec({ spec, metadata }: ValidatingAdmissionPolicy, problems: Problems): SyncTask<void> {
   const { validations = [], auditAnnotations = [], variables = [] } = spec;
-  const errors = new FieldErrors();
+  const at = problems.at('spec');
   const check = yield* expressionChecker({ hasParams: spec.paramKind !== undefined, variables });
-  yield* addPolicyErrors(errors, spec, check);
-  addVariableErrors(errors, variables, check);
+  yield* validatePolicy(spec, check, at);
+  validateVariables(variables, check, at.at('variables'));
   if (validations.length === 0 && auditAnnotations.length === 0)
     for (const name of ['validations', 'auditAnnotations'])
-      errors.add(() => required(`spec.${name}`, 'validations or auditAnnotations must contain at least one item'));
+      at.at(name).required('validations or auditAnnotations must contain at least one item');
   for (const [index, validation] of validations.entries()) {
-    addValidationErrors(errors, `spec.validations[${index}]`, validation, check);
+    validateValidation(validation, check, at.at('validations', index));
     yield;
   }
+  const ofAnnotations = at.at('auditAnnotations');
   if (auditAnnotations.length > auditAnnotationsMax)
-    errors.add(() =>
-      invalidValue(
-        'spec.auditAnnotations',
-        auditAnnotations,
-        `must not have more than ${auditAnnotationsMax} auditAnnotations`,
-      ),
-    );
+    ofAnnotations.invalid(auditAnnotations, `must not have more than ${auditAnnotationsMax} auditAnnotations`);
   const seen = new Set<string>();
   for (const [index, annotation] of auditAnnotations.entries()) {
-    const at = `spec.auditAnnotations[${index}]`;
-    addAuditAnnotationErrors(errors, at, annotation, metadata.name ?? '', check);
-    if (seen.has(annotation.key)) errors.add(() => duplicate(`${at}.key`, annotation.key));
+    validateAuditAnnotation(annotation, metadata.name ?? '', check, ofAnnotations.at(index));
+    if (seen.has(annotation.key)) ofAnnotations.at(index, 'key').duplicate(annotation.key);
     seen.add(annotation.key);
     yield;
   }
-  return errors.all;
 }
 
 const reasons: readonly Reason[] = ['Forbidden', 'Invalid', 'RequestEntityTooLarge'];
@@ -209,57 +199,51 @@ const reasons: readonly Reason[] = ['Forbidden', 'Invalid', 'RequestEntityTooLar
 export const findValidationReason = (name: string | undefined): Reason | undefined =>
   reasons.find((reason) => reason === name);
 
-function addValidationErrors(
-  errors: FieldErrors,
-  at: string,
+function validateValidation(
   { expression, message = '', reason, messageExpression = '' }: Validation,
   check: ExpressionChecker,
+  problems: Problems,
 ): void {
-  if (expression.trim() === '') errors.add(() => required(`${at}.expression`, 'expression is not specified'));
-  else errors.addAll(check.validation(expression), (fault) => invalidValue(`${at}.expression`, expression, fault));
-  if (messageExpression !== '' && messageExpression.trim() === '')
-    errors.add(() => invalidValue(`${at}.messageExpression`, messageExpression, 'must be non-empty if specified'));
-  else if (messageExpression !== '')
-    errors.addAll(check.message(messageExpression), (fault) =>
-      invalidValue(`${at}.messageExpression`, messageExpression, fault),
-    );
-  if (message !== '' && message.trim() === '')
-    errors.add(() => invalidValue(`${at}.message`, message, 'must be non-empty if specified'));
-  else if (/[\n\r]/.test(message.trim()))
-    errors.add(() => invalidValue(`${at}.message`, message, 'must not contain line breaks'));
+  const notEmpty = 'must be non-empty if specified';
+  if (expression.trim() === '') problems.at('expression').required('expression is not specified');
+  else problems.at('expression').check(check.validation, expression);
+  if (messageExpression !== '') {
+    const at = problems.at('messageExpression');
+    if (messageExpression.trim() === '') at.invalid(messageExpression, notEmpty);
+    else at.check(check.message, messageExpression);
+  }
+  if (message !== '' && message.trim() === '') problems.at('message').invalid(message, notEmpty);
+  else if (/[\n\r]/.test(message.trim())) problems.at('message').invalid(message, 'must not contain line breaks');
   if (reason !== undefined && findValidationReason(reason) === undefined)
-    errors.add(() => notSupported(`${at}.reason`, reason, reasons));
+    problems.at('reason').notSupported(reason, reasons);
 }
 
 const valueExpressionBytesMax = 5 * 1024;
 
-function addAuditAnnotationErrors(
-  errors: FieldErrors,
-  at: string,
+function validateAuditAnnotation(
   { key, valueExpression }: AuditAnnotation,
   policyName: string,
   check: ExpressionChecker,
+  problems: Problems,
 ): void {
-  const whole = `${policyName}/${key}`;
-  if (policyName === '') errors.add(() => invalidValue(`${at}.key`, key, 'requires metadata.name be non-empty'));
-  else errors.addAll(qualifiedName(whole), (problem) => invalidValue(`${at}.key`, whole, problem));
+  if (policyName === '') problems.at('key').invalid(key, 'requires metadata.name be non-empty');
+  else problems.at('key').check(qualifiedName, `${policyName}/${key}`);
+  const at = problems.at('valueExpression');
   const trimmed = valueExpression.trim();
-  if (trimmed === '') errors.add(() => required(`${at}.valueExpression`, 'valueExpression is not specified'));
+  if (trimmed === '') at.required('valueExpression is not specified');
   else if (Buffer.byteLength(trimmed) > valueExpressionBytesMax)
-    errors.add(() => required(`${at}.valueExpression`, `must not exceed ${valueExpressionBytesMax} bytes in length`));
-  else
-    errors.addAll(check.auditAnnotation(trimmed), (fault) =>
-      invalidValue(`${at}.valueExpression`, valueExpression, fault),
-    );
+    at.required(`must not exceed ${valueExpressionBytesMax} bytes in length`);
+  else at.check(() => check.auditAnnotation(trimmed), valueExpression);
 }
 
-function statusErrors({ typeChecking, conditions = [] }: ValidatingAdmissionPolicy['status']): FieldError[] {
-  const errors = new FieldErrors();
-  for (const [index, { fieldRef, warning }] of (typeChecking?.expressionWarnings ?? []).entries()) {
-    const at = `status.typeChecking.expressionWarnings[${index}]`;
-    if (warning === '') errors.add(() => required(`${at}.warning`));
-    if (fieldRef.trim() === '') errors.add(() => required(`${at}.fieldRef`));
-  }
-  addConditionErrors(errors, 'status.conditions', conditions);
-  return errors.all;
+function validateStatus(
+  { typeChecking, conditions = [] }: ValidatingAdmissionPolicy['status'],
+  problems: Problems,
+): void {
+  const ofWarnings = problems.at('typeChecking', 'expressionWarnings');
+  ofWarnings.each(typeChecking?.expressionWarnings ?? [], ({ fieldRef, warning }, at) => {
+    if (warning === '') at.at('warning').required();
+    if (fieldRef.trim() === '') at.at('fieldRef').required();
+  });
+  validateConditions(conditions, problems.at('conditions'));
 }

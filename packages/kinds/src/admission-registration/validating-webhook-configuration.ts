@@ -5,7 +5,7 @@ import {
   webhookColumns,
   webhookFields,
   webhookRequired,
-  webhooksErrors,
+  validateWebhooks,
   withWebhookDefaults,
 } from './webhook.ts';
 
@@ -37,6 +37,8 @@ export const validatingWebhookConfiguration = defineKind({
   defaults: (written) =>
     written.webhooks ? { ...written, webhooks: written.webhooks.map(withWebhookDefaults) } : written,
   prepare: countingChangesOf('webhooks'),
-  validateInSteps: validateChangesOf('webhooks', ({ webhooks = [] }) => webhooksErrors(webhooks)),
+  validateInSteps: validateChangesOf('webhooks', ({ webhooks = [] }, problems) =>
+    validateWebhooks(webhooks, problems.at('webhooks')),
+  ),
   columns: webhookColumns,
 });

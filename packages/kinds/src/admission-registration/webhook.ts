@@ -3,28 +3,23 @@ import {
   ageColumn,
   type Column,
   dnsWordLabel,
-  duplicate,
-  type FieldError,
-  FieldErrors,
   field,
   int32,
-  invalidValue,
   type KubeObject,
   list,
   nameColumn,
-  notSupported,
-  required,
+  type Problems,
   string,
   subdomainNames,
   withNumber,
   type FieldValues,
 } from '@cluster-apiserver/model';
-import { addClientConfigErrors, clientConfig, withServicePort } from './client-config.ts';
+import { clientConfig, validateClientConfig, withServicePort } from './client-config.ts';
 import { type ExpressionChecker, expressionChecker, noNames } from './expressions.ts';
-import { failurePolicy, failurePolicyErrors } from './failure-policy.ts';
-import { addMatchConditionErrors, type MatchCondition, matchConditionsField } from './match-conditions.ts';
-import { selectorErrors, selectorFields, withSelectors } from './match-resources.ts';
-import { addRuleErrors, ruleWithOperations, withScopes } from './rules.ts';
+import { failurePolicy, validateFailurePolicy } from './failure-policy.ts';
+import { type MatchCondition, matchConditionsField, validateMatchConditions } from './match-conditions.ts';
+import { selectorFields, validateSelectors, withSelectors } from './match-resources.ts';
+import { ruleWithOperations, validateRule, withScopes } from './rules.ts';
 
 export interface WebhookConfiguration<T extends Webhook> extends KubeObject {
   webhooks?: T[];
@@ -78,83 +73,72 @@ export function withWebhookDefaults<T extends Webhook>(webhook: T): T {
   };
 }
 
-/** What is wrong with the webhooks of a configuration. `more` finds what is wrong with one of this kind alone. */
-export function* webhooksErrors<T extends Webhook>(
+/** Validates the webhooks of a configuration. `validateMore` validates what one of this kind has besides. */
+export function* validateWebhooks<T extends Webhook>(
   webhooks: readonly T[],
-  more: (at: string, webhook: T) => readonly FieldError[] = () => [],
-): SyncTask<FieldError[]> {
-  const errors = new FieldErrors();
+  problems: Problems,
+  validateMore: (webhook: T, problems: Problems) => void = () => {},
+): SyncTask<void> {
   const check = yield* expressionChecker(noNames);
   const seen = new Set<string>();
   for (const [index, webhook] of webhooks.entries()) {
-    const at = `webhooks[${index}]`;
-    yield* addWebhookErrors(errors, at, webhook, check);
-    for (const error of more(at, webhook)) errors.add(() => error);
-    addVersionErrors(errors, `${at}.admissionReviewVersions`, webhook.admissionReviewVersions ?? []);
-    if (webhook.name !== '' && seen.has(webhook.name)) errors.add(() => duplicate(`${at}.name`, webhook.name));
+    const at = problems.at(index);
+    yield* validateWebhook(webhook, check, at);
+    validateMore(webhook, at);
+    validateReviewVersions(webhook.admissionReviewVersions ?? [], at.at('admissionReviewVersions'));
+    if (webhook.name !== '' && seen.has(webhook.name)) at.at('name').duplicate(webhook.name);
     seen.add(webhook.name);
     yield;
   }
-  return errors.all;
 }
 
 const sideEffectClasses = ['None', 'NoneOnDryRun'];
 const timeoutSecondsMax = 30;
 
-function* addWebhookErrors(
-  errors: FieldErrors,
-  at: string,
-  webhook: Webhook,
-  check: ExpressionChecker,
-): SyncTask<void> {
-  const { name, rules = [], sideEffects, timeoutSeconds, matchConditions = [] } = webhook;
-  addNameErrors(errors, `${at}.name`, name);
+function* validateWebhook(webhook: Webhook, check: ExpressionChecker, problems: Problems): SyncTask<void> {
+  const { name, rules = [], failurePolicy: policy, sideEffects, timeoutSeconds, matchConditions = [] } = webhook;
+  validateName(name, problems.at('name'));
   for (const [index, rule] of rules.entries()) {
-    addRuleErrors(errors, `${at}.rules[${index}]`, rule);
+    validateRule(rule, problems.at('rules', index));
     yield;
   }
-  for (const error of failurePolicyErrors(`${at}.failurePolicy`, webhook.failurePolicy)) errors.add(() => error);
+  validateFailurePolicy(policy, problems.at('failurePolicy'));
   if (sideEffects === undefined)
-    errors.add(() => required(`${at}.sideEffects`, `must specify one of ${sideEffectClasses.join(', ')}`));
+    problems.at('sideEffects').required(`must specify one of ${sideEffectClasses.join(', ')}`);
   else if (!sideEffectClasses.includes(sideEffects))
-    errors.add(() => notSupported(`${at}.sideEffects`, sideEffects, sideEffectClasses));
+    problems.at('sideEffects').notSupported(sideEffects, sideEffectClasses);
   if (timeoutSeconds !== undefined && (timeoutSeconds < 1 || timeoutSeconds > timeoutSecondsMax))
-    errors.add(() =>
-      invalidValue(
-        `${at}.timeoutSeconds`,
-        timeoutSeconds,
-        `the timeout value must be between 1 and ${timeoutSecondsMax} seconds`,
-      ),
-    );
-  for (const error of selectorErrors(at, webhook)) errors.add(() => error);
-  yield* addClientConfigErrors(errors, `${at}.clientConfig`, webhook.clientConfig);
-  yield* addMatchConditionErrors(errors, `${at}.matchConditions`, matchConditions, check);
+    problems
+      .at('timeoutSeconds')
+      .invalid(timeoutSeconds, `the timeout value must be between 1 and ${timeoutSecondsMax} seconds`);
+  validateSelectors(webhook, problems);
+  yield* validateClientConfig(webhook.clientConfig, problems.at('clientConfig'));
+  yield* validateMatchConditions(matchConditions, check, problems.at('matchConditions'));
 }
 
 const nameSegmentsMin = 3;
 
-function addNameErrors(errors: FieldErrors, at: string, name: string): void {
-  if (name === '') return errors.add(() => required(at));
-  const problems = subdomainNames.whole(name);
-  if (problems.length > 0) errors.add(() => invalidValue(at, name, problems.join(',')));
+function validateName(name: string, problems: Problems): void {
+  if (name === '') return void problems.required();
+  const details = subdomainNames.whole(name);
+  if (details.length > 0) problems.invalid(name, details.join(','));
   else if (name.split('.').length < nameSegmentsMin)
-    errors.add(() => invalidValue(at, name, 'should be a domain with at least three segments separated by dots'));
+    problems.invalid(name, 'should be a domain with at least three segments separated by dots');
 }
 
 /** Versions of AdmissionReview that this server can send. */
 const knownVersions = ['v1', 'v1beta1'];
 
-function addVersionErrors(errors: FieldErrors, at: string, versions: readonly string[]): void {
-  if (versions.length === 0) return errors.add(() => required(at, `must specify one of ${knownVersions.join(', ')}`));
+function validateReviewVersions(versions: readonly string[], problems: Problems): void {
+  if (versions.length === 0) return void problems.required(`must specify one of ${knownVersions.join(', ')}`);
   const seen = new Set<string>();
-  for (const [index, version] of versions.entries()) {
-    const where = `${at}[${index}]`;
-    if (seen.has(version)) errors.add(() => invalidValue(where, version, 'duplicate version'));
-    else errors.addAll(dnsWordLabel(version), (problem) => invalidValue(where, version, problem));
+  problems.each(versions, (version, at) => {
+    if (seen.has(version)) at.invalid(version, 'duplicate version');
+    else at.check(dnsWordLabel, version);
     seen.add(version);
-  }
+  });
   if (!versions.some((version) => knownVersions.includes(version)))
-    errors.add(() => invalidValue(at, versions, `must include at least one of ${knownVersions.join(', ')}`));
+    problems.invalid(versions, `must include at least one of ${knownVersions.join(', ')}`);
 }
 
 export const webhookColumns: readonly Column<WebhookConfiguration<Webhook>>[] = [

@@ -1,17 +1,15 @@
 import {
   defineKind,
-  type FieldError,
   field,
   int32,
-  invalidValue,
   type Kind,
   microTime,
   object,
   objectReference,
   pathSegmentNames,
+  type Problems,
   publicationOf,
   qualifiedName,
-  required,
   string,
   time,
   type ObjectOf,
@@ -93,7 +91,7 @@ export const createEventKind = ({ eventLifetimeSeconds }: KindServices): Kind =>
     // Also while a finalizer holds it, where kube-apiserver answers with the object.
     deletedAnswer: 'status',
     ...(eventLifetimeSeconds > 0 && { timeToLiveSeconds: eventLifetimeSeconds }),
-    validate: (event, current) => validateEvent(event, current, 'reportingComponent'),
+    validate: (event, current, problems) => validateEvent(event, current, 'reportingComponent', problems),
     columns: eventColumns,
     selectableFields: {
       'involvedObject.kind': ({ involvedObject }) => involvedObject.kind ?? '',
@@ -120,54 +118,41 @@ export function validateEvent(
   event: Event,
   current: Event | undefined,
   reporter: 'reportingComponent' | 'reportingController',
-): FieldError[] {
-  const errors = event.eventTime === null ? validateCoreEvent(event) : validateNewEvent(event, reporter);
+  problems: Problems,
+): void {
+  const about = problems.at('involvedObject');
+  const inWrongNamespace = !fitsNamespace(event);
   // kube-apiserver stores events about nothing in some namespaces; the specification requires the field of new ones.
-  const losesObject = isAboutNothing(event) && !(current && isAboutNothing(current));
-  if (losesObject && errors.every((error) => error.field !== involvedNamespace))
-    errors.unshift(required('involvedObject'));
-  return errors;
+  if (isAboutNothing(event) && !(current && isAboutNothing(current)) && !inWrongNamespace) about.required();
+  if (inWrongNamespace)
+    about.at('namespace').invalid(event.involvedObject.namespace ?? '', 'does not match event.namespace');
+  if (event.eventTime !== null) validateNewEvent(event, reporter, problems);
 }
 
 const isAboutNothing = ({ involvedObject }: Event): boolean => Object.keys(involvedObject).length === 0;
 
-const involvedNamespace = 'involvedObject.namespace';
-const wrongNamespace = (event: Event): FieldError =>
-  invalidValue(involvedNamespace, event.involvedObject.namespace ?? '', 'does not match event.namespace');
-
-function validateCoreEvent(event: Event): FieldError[] {
-  const about = event.involvedObject.namespace ?? '';
+function fitsNamespace({
+  eventTime,
+  involvedObject: { namespace: about = '' },
+  metadata: { namespace },
+}: Event): boolean {
   // Objects without a namespace have their events in `default`.
-  const fits = about === '' ? event.metadata.namespace === 'default' : about === event.metadata.namespace;
-  return fits ? [] : [wrongNamespace(event)];
+  if (about === '') return namespace === 'default' || (eventTime !== null && namespace === 'kube-system');
+  return eventTime !== null || about === namespace;
 }
 
-function validateNewEvent(event: Event, reporter: string): FieldError[] {
-  const {
-    metadata,
-    involvedObject,
-    reportingComponent,
-    reportingInstance,
-    action = '',
-    reason = '',
-    message = '',
-  } = event;
-  return [
-    ...(!involvedObject.namespace && metadata.namespace !== 'default' && metadata.namespace !== 'kube-system'
-      ? [wrongNamespace(event)]
-      : []),
-    ...(reportingComponent === '' ? [required(reporter)] : []),
-    ...qualifiedName(reportingComponent).map((problem) => invalidValue(reporter, reportingComponent, problem)),
-    ...(reportingInstance === '' ? [required('reportingInstance')] : []),
-    ...maxLengthErrors('reportingInstance', reportingInstance, 128),
-    ...(action === '' ? [required('action')] : []),
-    ...maxLengthErrors('action', action, 128),
-    ...(reason === '' ? [required('reason')] : []),
-    ...maxLengthErrors('reason', reason, 128),
-    ...maxLengthErrors('message', message, 1024),
-  ];
+function validateNewEvent(event: Event, reporter: string, problems: Problems): void {
+  const { reportingComponent, reportingInstance, action = '', reason = '', message = '' } = event;
+  if (reportingComponent === '') problems.at(reporter).required();
+  problems.at(reporter).check(qualifiedName, reportingComponent);
+  for (const [name, text] of Object.entries({ reportingInstance, action, reason })) {
+    if (text === '') problems.at(name).required();
+    requireLength(text, 128, problems.at(name));
+  }
+  requireLength(message, 1024, problems.at('message'));
 }
 
 /** Bytes, though the text says characters: kube-apiserver measures with Go's `len` and has this text. */
-const maxLengthErrors = (at: string, text: string, bytesMax: number): FieldError[] =>
-  Buffer.byteLength(text) > bytesMax ? [invalidValue(at, '', `can have at most ${bytesMax} characters`)] : [];
+function requireLength(text: string, bytesMax: number, problems: Problems): void {
+  if (Buffer.byteLength(text) > bytesMax) problems.invalid('', `can have at most ${bytesMax} characters`);
+}

@@ -1,15 +1,13 @@
 import {
   defineView,
-  type FieldError,
   field,
   int32,
-  invalidValue,
   type Kind,
   microTime,
   object,
   objectReference,
+  type Problems,
   publicationOf,
-  required,
   sameJson,
   string,
   subdomainNames,
@@ -78,36 +76,30 @@ export const eventOfEvents = (stored: Kind): Kind =>
       reportingController: 'reportingComponent',
       type: 'type',
     },
-    validate: (event, current) => [
-      ...validateEvent(event, current, 'reportingController'),
-      ...(current ? validateUpdate(event, current) : validateNew(event)),
-    ],
+    validate: (event, current, problems) => {
+      validateEvent(event, current, 'reportingController', problems);
+      if (current) validateUpdate(event, current, problems);
+      else validateNew(event, problems);
+    },
   });
 
 /** Rules for new events of this version, on top of those that hold for both. */
-const validateNew = ({
-  metadata: { name = '' },
-  eventTime,
-  type = '',
-  series,
-  firstTimestamp,
-  lastTimestamp,
-  count,
-  source,
-}: Event): FieldError[] => [
-  ...subdomainNames.whole(name).map((problem) => invalidValue('metadata.name', name, problem)),
-  ...(eventTime === null ? [required('eventTime')] : []),
-  ...(type === 'Normal' || type === 'Warning' ? [] : [invalidValue('type', '', `has invalid value: ${type}`)]),
-  ...validateSeries(series),
-  ...Object.entries({ firstTimestamp, lastTimestamp, count, source })
-    .filter(([, given]) => given && (typeof given !== 'object' || Object.keys(given).length > 0))
-    .map(([unset]) => invalidValue(unset, '', 'needs to be unset')),
-];
+function validateNew(event: Event, problems: Problems): void {
+  const { metadata, eventTime, type = '', series, firstTimestamp, lastTimestamp, count, source } = event;
+  problems.at('metadata', 'name').check(subdomainNames.whole, metadata.name ?? '');
+  if (eventTime === null) problems.at('eventTime').required();
+  if (type !== 'Normal' && type !== 'Warning') problems.at('type').invalid('', `has invalid value: ${type}`);
+  validateSeries(series, problems.at('series'));
+  for (const [unset, given] of Object.entries({ firstTimestamp, lastTimestamp, count, source }))
+    if (given && (typeof given !== 'object' || Object.keys(given).length > 0))
+      problems.at(unset).invalid('', 'needs to be unset');
+}
 
-const validateSeries = (series: Event['series']): FieldError[] => [
-  ...(series && (series.count ?? 0) < 2 ? [invalidValue('series.count', '', 'should be at least 2')] : []),
-  ...(series?.lastObservedTime === null ? [required('series.lastObservedTime')] : []),
-];
+function validateSeries(series: Event['series'], problems: Problems): void {
+  if (!series) return;
+  if ((series.count ?? 0) < 2) problems.at('count').invalid('', 'should be at least 2');
+  if (series.lastObservedTime === null) problems.at('lastObservedTime').required();
+}
 
 /** Immutable fields: all except the series. Upstream reports them by their stored names, except for one. */
 const unchanging: Readonly<Record<string, keyof Event & string>> = {
@@ -126,9 +118,8 @@ const unchanging: Readonly<Record<string, keyof Event & string>> = {
   reportingInstance: 'reportingInstance',
 };
 
-const validateUpdate = (event: Event, current: Event): FieldError[] => [
-  ...(sameJson(event.series, current.series) ? [] : validateSeries(event.series)),
-  ...Object.entries(unchanging)
-    .filter(([, name]) => !sameJson(event[name], current[name]))
-    .map(([reported, name]) => invalidValue(reported, event[name] ?? '', 'field is immutable')),
-];
+function validateUpdate(event: Event, current: Event, problems: Problems): void {
+  if (!sameJson(event.series, current.series)) validateSeries(event.series, problems.at('series'));
+  for (const [reported, name] of Object.entries(unchanging))
+    if (!sameJson(event[name], current[name])) problems.at(reported).invalid(event[name] ?? '', 'field is immutable');
+}

@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
 import { decode, type KubeObject } from '@cluster-apiserver/model';
+import { fieldsOf, problemsOf } from '../../test/problems-of.ts';
 import { namespaceKind } from './namespace.ts';
 
 const made = (fields: object): KubeObject =>
   decode(namespaceKind.schema, { metadata: { name: 'team' }, ...fields }, () => {});
-const errorsOf = (fields: object): string[] =>
-  (namespaceKind.validate?.(made(fields), undefined) ?? []).map(({ field }) => field);
+const errorsOf = (fields: object): string[] => fieldsOf(problemsOf(namespaceKind, made(fields)));
 const deleted = { metadata: { name: 'team', deletionTimestamp: '2026-01-01T00:00:00Z' } };
 
 test.each<[string, object, readonly string[]]>([
@@ -47,7 +47,7 @@ test('an invalid finalizer of an update is named by its place', () => {
   const [before, after] = ['kubernetes', 'mine'].map((last) =>
     made({ spec: { finalizers: ['a.example/b', last] }, status: { phase: 'Active' } }),
   ) as [KubeObject, KubeObject];
-  expect(namespaceKind.validate?.(after, before)).toMatchObject([{ field: 'spec.finalizers[1]' }]);
+  expect(fieldsOf(problemsOf(namespaceKind, after, before))).toEqual(['spec.finalizers[1]']);
 });
 
 test('finalizers stored beyond the bound may become fewer, and not more', () => {
@@ -57,7 +57,7 @@ test('finalizers stored beyond the bound may become fewer, and not more', () => 
       status: { phase: 'Active' },
     });
   const errorsOfUpdate = (before: number, after: number): string[] =>
-    (namespaceKind.validate?.(withFinalizers(after), withFinalizers(before)) ?? []).map(({ field }) => field);
+    fieldsOf(problemsOf(namespaceKind, withFinalizers(after), withFinalizers(before)));
   expect(errorsOfUpdate(1_200, 1_199)).toEqual([]);
   expect(errorsOfUpdate(1_200, 1_201)).toEqual(['spec.finalizers']);
   expect(errorsOfUpdate(1, 1_200)).toEqual(['spec.finalizers']);

@@ -1,17 +1,16 @@
 import {
   ageColumn,
   defineKind,
-  type FieldError,
   field,
-  finalizersErrors,
-  invalidValue,
   labelNames,
   list,
   nameColumn,
   object,
+  type Problems,
   publicationOf,
   string,
   time,
+  validateFinalizers,
   type ObjectOf,
   type ValueOf,
 } from '@cluster-apiserver/model';
@@ -98,7 +97,10 @@ export const namespaceKind = defineKind({
   ],
   defaults: withNameLabel,
   prepare: (namespace, current) => withNameLabel(current ? withPhase(namespace) : withInitialState(namespace)),
-  validate: (namespace, current) => [...finalizerErrors(namespace, current), ...phaseErrors(namespace)],
+  validate: (namespace, current, problems) => {
+    validateSpec(namespace, current, problems.at('spec', 'finalizers'));
+    validatePhase(namespace, problems);
+  },
   deletion: {
     isHeld: ({ spec }) => (spec.finalizers ?? []).length > 0,
     begin: (namespace) => ({ ...namespace, status: { ...namespace.status, phase: 'Terminating' } }),
@@ -136,20 +138,14 @@ const withInitialState = (namespace: Namespace): Namespace => {
 };
 
 /** Like kube-apiserver, which names the place in the list only in errors of the subresource finalize. */
-const finalizerErrors = ({ spec: { finalizers = [] } }: Namespace, current: Namespace | undefined): FieldError[] =>
-  finalizersErrors('spec.finalizers', finalizers, current?.spec.finalizers, (index) =>
-    current ? `spec.finalizers[${index}]` : 'spec.finalizers',
-  );
+const validateSpec = ({ spec: { finalizers = [] } }: Namespace, current: Namespace | undefined, at: Problems): void =>
+  validateFinalizers(finalizers, current?.spec.finalizers, at, (index) => (current ? at.at(index) : at));
 
-/** With the capital letter of kube-apiserver. */
-const phaseField = 'status.Phase';
-
-function phaseErrors({ metadata, status: { phase } }: Namespace): FieldError[] {
-  if (metadata.deletionTimestamp === undefined)
-    return phase === 'Active'
-      ? []
-      : [invalidValue(phaseField, phase ?? '', "may only be 'Active' if `deletionTimestamp` is empty")];
-  return phase === 'Terminating'
-    ? []
-    : [invalidValue(phaseField, phase ?? '', "may only be 'Terminating' if `deletionTimestamp` is not empty")];
+function validatePhase({ metadata, status: { phase = '' } }: Namespace, problems: Problems): void {
+  const isDeleted = metadata.deletionTimestamp !== undefined;
+  const wanted = isDeleted ? 'Terminating' : 'Active';
+  if (phase === wanted) return;
+  const wantedWhen = isDeleted ? '`deletionTimestamp` is not empty' : '`deletionTimestamp` is empty';
+  // With the capital letter of kube-apiserver.
+  problems.at('status', 'Phase').invalid(phase, `may only be '${wanted}' if ${wantedWhen}`);
 }

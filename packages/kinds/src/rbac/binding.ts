@@ -1,18 +1,14 @@
 import {
   ageColumn,
   type Column,
-  type FieldError,
   field,
-  FieldErrors,
-  invalidValue,
   list,
   nameColumn,
-  notSupported,
   object,
   pathSegment,
+  type Problems,
   publicationOf,
   type RbacSubject,
-  required,
   type RoleRef,
   string,
   subdomainNames,
@@ -91,55 +87,52 @@ const withApiGroup = (subject: RbacSubject): RbacSubject =>
     ? { ...subject, apiGroup: rbac.group }
     : subject;
 
-/** Errors of a binding that may refer to roles of these kinds. */
-export function bindingErrors(
-  { roleRef, subjects = [] }: Binding,
-  current: Binding | undefined,
-  { roleKinds, namespaced }: { readonly roleKinds: readonly string[]; readonly namespaced: boolean },
-): FieldError[] {
-  const errors = new FieldErrors();
-  for (const error of roleRefErrors(roleRef, roleKinds)) errors.add(() => error);
-  for (const [index, subject] of subjects.entries())
-    addSubjectErrors(errors, `subjects[${index}]`, subject, namespaced);
-  if (current && !isSameRole(roleRef, current.roleRef))
-    errors.add(() => invalidValue('roleRef', roleRef, 'cannot change roleRef'));
-  return errors.all;
+/** Which roles a binding may refer to, and where its subjects are. */
+interface BindingRules {
+  readonly roleKinds: readonly string[];
+  readonly namespaced: boolean;
 }
+
+export const validateBinding =
+  ({ roleKinds, namespaced }: BindingRules) =>
+  ({ roleRef, subjects = [] }: Binding, current: Binding | undefined, problems: Problems): void => {
+    const role = problems.at('roleRef');
+    validateRole(roleRef, roleKinds, role);
+    problems.at('subjects').each(subjects, (subject, at) => validateSubject(subject, namespaced, at));
+    if (current && !isSameRole(roleRef, current.roleRef)) role.invalid(roleRef, 'cannot change roleRef');
+  };
 
 const isSameRole = (left: RoleRef, right: RoleRef): boolean =>
   left.apiGroup === right.apiGroup && left.kind === right.kind && left.name === right.name;
 
-const roleRefErrors = ({ apiGroup, kind, name }: RoleRef, roleKinds: readonly string[]): FieldError[] => [
-  ...(apiGroup === rbac.group ? [] : [notSupported('roleRef.apiGroup', apiGroup, [rbac.group])]),
-  ...(roleKinds.includes(kind) ? [] : [notSupported('roleRef.kind', kind, roleKinds)]),
-  ...(name === ''
-    ? [required('roleRef.name')]
-    : pathSegment(name).map((problem) => invalidValue('roleRef.name', name, problem))),
-];
+function validateRole({ apiGroup, kind, name }: RoleRef, roleKinds: readonly string[], problems: Problems): void {
+  if (apiGroup !== rbac.group) problems.at('apiGroup').notSupported(apiGroup, [rbac.group]);
+  if (!roleKinds.includes(kind)) problems.at('kind').notSupported(kind, roleKinds);
+  if (name === '') problems.at('name').required();
+  else problems.at('name').check(pathSegment, name);
+}
 
-function addSubjectErrors(
-  errors: FieldErrors,
-  at: string,
+function validateSubject(
   { kind, apiGroup = '', name, namespace }: RbacSubject,
   namespaced: boolean,
+  problems: Problems,
 ): void {
-  if (name === '') errors.add(() => required(`${at}.name`));
+  if (name === '') problems.at('name').required();
   const requireApiGroup = (group: string): void => {
-    if (apiGroup !== group) errors.add(() => notSupported(`${at}.apiGroup`, apiGroup, [group]));
+    if (apiGroup !== group) problems.at('apiGroup').notSupported(apiGroup, [group]);
   };
   switch (kind) {
     case 'ServiceAccount':
-      if (name !== '')
-        errors.addAll(subdomainNames.whole(name), (problem) => invalidValue(`${at}.name`, name, problem));
+      if (name !== '') problems.at('name').check(subdomainNames.whole, name);
       requireApiGroup('');
-      if (!namespaced && !namespace) errors.add(() => required(`${at}.namespace`));
+      if (!namespaced && !namespace) problems.at('namespace').required();
       return;
     case 'User':
     case 'Group':
       requireApiGroup(rbac.group);
       return;
     default:
-      errors.add(() => notSupported(`${at}.kind`, kind, ['ServiceAccount', 'User', 'Group']));
+      problems.at('kind').notSupported(kind, ['ServiceAccount', 'User', 'Group']);
   }
 }
 

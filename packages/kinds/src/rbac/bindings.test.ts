@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { decode, type Kind, type KubeObject } from '@cluster-apiserver/model';
+import { errorTexts, problemsOf } from '../../test/problems-of.ts';
 import { clusterRoleBinding } from './cluster-role-binding.ts';
 import { roleBinding } from './role-binding.ts';
 import { rbac } from './rbac.ts';
@@ -12,9 +13,7 @@ const bound = (kind: Kind, fields: object): KubeObject => {
   return kind.defaults?.(object) ?? object;
 };
 const errorsOf = (kind: Kind, fields: object, current?: object): string[] =>
-  (kind.validate?.(bound(kind, fields), current && bound(kind, current)) ?? []).map(
-    ({ field, reason }) => `${field} ${reason.slice('FieldValue'.length)}`,
-  );
+  errorTexts(problemsOf(kind, bound(kind, fields), current && bound(kind, current)));
 
 describe.each([roleBinding, clusterRoleBinding])('$kind', (kind) => {
   test.each<[string, object, readonly string[]]>([

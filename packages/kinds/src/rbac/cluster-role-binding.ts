@@ -1,5 +1,5 @@
 import { defineKind } from '@cluster-apiserver/model';
-import { type Binding, bindingErrors, bindingKind } from './binding.ts';
+import { type Binding, bindingKind, validateBinding } from './binding.ts';
 import { clusterScoped, rbacKind } from './rbac.ts';
 
 export type ClusterRoleBinding = Binding;
@@ -14,5 +14,5 @@ export const clusterRoleBinding = defineKind({
   ...clusterScoped,
   description:
     'Grants the permissions of a ClusterRole to users, groups and service accounts: in all namespaces, on cluster-scoped resources and on URL paths.',
-  validate: (binding, current) => bindingErrors(binding, current, { roleKinds: ['ClusterRole'], namespaced: false }),
+  validate: validateBinding({ roleKinds: ['ClusterRole'], namespaced: false }),
 });

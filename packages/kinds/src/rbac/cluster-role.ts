@@ -1,20 +1,18 @@
 import {
-  addLabelSelectorErrors,
   createdAtColumn,
   defineKind,
-  type FieldErrors,
   field,
-  invalidValue,
   labelSelector,
   list,
   nameColumn,
   object,
+  type Problems,
   publicationOf,
-  required,
   type ObjectOf,
+  validateLabelSelector,
   type ValueOf,
 } from '@cluster-apiserver/model';
-import { policyRuleErrors, policyRules } from './policy-rule.ts';
+import { policyRules, validatePolicyRules } from './policy-rule.ts';
 import { clusterScoped, rbac, rbacKind } from './rbac.ts';
 
 const aggregationRuleSchema = object(
@@ -56,25 +54,19 @@ export const clusterRole = defineKind({
   description:
     'A cluster-scoped set of permissions. A ClusterRoleBinding grants them everywhere, a RoleBinding in its own namespace.',
   fields,
-  validate: ({ rules, aggregationRule }) => {
-    const errors = policyRuleErrors(rules ?? [], { namespaced: false });
-    if (aggregationRule) addAggregationErrors(errors, aggregationRule);
-    return errors.all;
+  validate: ({ rules, aggregationRule }, _, problems) => {
+    validatePolicyRules(rules ?? [], false, problems);
+    if (aggregationRule) validateAggregation(aggregationRule, problems.at('aggregationRule', 'clusterRoleSelectors'));
   },
   columns: [nameColumn, createdAtColumn],
 });
 
-const selectorsPath = 'aggregationRule.clusterRoleSelectors';
-
-function addAggregationErrors(errors: FieldErrors, { clusterRoleSelectors: selectors = [] }: AggregationRule): void {
+function validateAggregation({ clusterRoleSelectors: selectors = [] }: AggregationRule, problems: Problems): void {
   if (selectors.length === 0)
-    errors.add(() =>
-      required(selectorsPath, 'at least one clusterRoleSelector required if aggregationRule is non-nil'),
-    );
-  for (const [index, selector] of selectors.entries()) {
-    const at = `${selectorsPath}[${index}]`;
-    const before = errors.count;
-    addLabelSelectorErrors(errors, at, selector);
-    if (errors.count > before) errors.add(() => invalidValue(at, null, 'invalid label selector.'));
-  }
+    problems.required('at least one clusterRoleSelector required if aggregationRule is non-nil');
+  problems.each(selectors, (selector, at) => {
+    const before = problems.count;
+    validateLabelSelector(selector, at);
+    if (problems.count > before) at.invalid(null, 'invalid label selector.');
+  });
 }

@@ -1,14 +1,4 @@
-import {
-  field,
-  FieldErrors,
-  invalidValue,
-  list,
-  object,
-  type PolicyRule,
-  publicationOf,
-  required,
-  string,
-} from '@cluster-apiserver/model';
+import { field, list, object, type PolicyRule, type Problems, publicationOf, string } from '@cluster-apiserver/model';
 import { rbac } from './rbac.ts';
 
 const policyRule = object(
@@ -46,26 +36,20 @@ const policyRule = object(
 
 export const policyRules = list(policyRule, 'atomic');
 
-/** Errors of the rules of a role. Only rules of ClusterRoles may grant URL paths. */
-export function policyRuleErrors(rules: readonly PolicyRule[], { namespaced }: { namespaced: boolean }): FieldErrors {
-  const errors = new FieldErrors();
-  for (const [index, { verbs, apiGroups, resources, resourceNames, nonResourceURLs = [] }] of rules.entries()) {
-    const require = (name: string, values: readonly string[] | undefined, detail: string): void => {
-      if (isEmpty(values)) errors.add(() => required(`rules[${index}].${name}`, detail));
-    };
-    require('verbs', verbs, 'verbs must contain at least one value');
+/** Validates the rules of a role. Only rules of ClusterRoles may grant URL paths. */
+export function validatePolicyRules(rules: readonly PolicyRule[], namespaced: boolean, problems: Problems): void {
+  problems.at('rules').each(rules, ({ verbs, apiGroups, resources, resourceNames, nonResourceURLs = [] }, at) => {
+    if (isEmpty(verbs)) at.at('verbs').required('verbs must contain at least one value');
     if (nonResourceURLs.length === 0) {
-      require('apiGroups', apiGroups, 'resource rules must supply at least one api group');
-      require('resources', resources, 'resource rules must supply at least one resource');
-      continue;
+      if (isEmpty(apiGroups)) at.at('apiGroups').required('resource rules must supply at least one api group');
+      if (isEmpty(resources)) at.at('resources').required('resource rules must supply at least one resource');
+      return;
     }
-    const refuse = (detail: string): void =>
-      errors.add(() => invalidValue(`rules[${index}].nonResourceURLs`, nonResourceURLs, detail));
-    if (namespaced) refuse('namespaced rules cannot apply to non-resource URLs');
+    const urls = at.at('nonResourceURLs');
+    if (namespaced) urls.invalid(nonResourceURLs, 'namespaced rules cannot apply to non-resource URLs');
     if (![apiGroups, resources, resourceNames].every(isEmpty))
-      refuse('rules cannot apply to both regular resources and non-resource URLs');
-  }
-  return errors;
+      urls.invalid(nonResourceURLs, 'rules cannot apply to both regular resources and non-resource URLs');
+  });
 }
 
 const isEmpty = (values: readonly string[] | undefined): boolean => values === undefined || values.length === 0;

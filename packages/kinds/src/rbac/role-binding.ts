@@ -1,5 +1,5 @@
 import { defineKind } from '@cluster-apiserver/model';
-import { type Binding, bindingErrors, bindingKind } from './binding.ts';
+import { type Binding, bindingKind, validateBinding } from './binding.ts';
 import { rbacKind } from './rbac.ts';
 
 export type RoleBinding = Binding;
@@ -13,6 +13,5 @@ export const roleBinding = defineKind({
   singular: 'rolebinding',
   description:
     'Grants the permissions of a Role in the same namespace, or of a ClusterRole, to users, groups and service accounts. The permissions apply in the namespace of the binding only.',
-  validate: (binding, current) =>
-    bindingErrors(binding, current, { roleKinds: ['Role', 'ClusterRole'], namespaced: true }),
+  validate: validateBinding({ roleKinds: ['Role', 'ClusterRole'], namespaced: true }),
 });

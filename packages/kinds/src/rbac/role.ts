@@ -1,5 +1,5 @@
 import { createdAtColumn, defineKind, field, nameColumn, type ObjectOf } from '@cluster-apiserver/model';
-import { policyRuleErrors, policyRules } from './policy-rule.ts';
+import { policyRules, validatePolicyRules } from './policy-rule.ts';
 import { rbacKind } from './rbac.ts';
 
 const fields = { rules: field(2, policyRules, 'Permissions that the role contains.', 'nullIfEmpty') };
@@ -15,6 +15,6 @@ export const role = defineKind({
   description:
     'A set of permissions in one namespace. A RoleBinding grants them to users, groups and service accounts.',
   fields,
-  validate: ({ rules }) => policyRuleErrors(rules ?? [], { namespaced: true }).all,
+  validate: ({ rules }, _, problems) => validatePolicyRules(rules ?? [], true, problems),
   columns: [nameColumn, createdAtColumn],
 });

@@ -1,23 +1,24 @@
 import { describe, expect, test } from '@jest/globals';
 import { decode, type Kind } from '@cluster-apiserver/model';
+import { errorTexts, problemsOf } from '../../test/problems-of.ts';
 import { clusterRole } from './cluster-role.ts';
 import { role } from './role.ts';
 
-const errorsOf = (kind: Kind, fields: object): string[] => {
-  const object = decode(kind.schema, { metadata: { name: 'x' }, ...fields }, () => {});
-  return (kind.validate?.(object, undefined) ?? []).map(
-    ({ field, reason, message }) => `${field} ${reason} ${message}`,
+const errorsOf = (kind: Kind, fields: object): string[] =>
+  errorTexts(
+    problemsOf(
+      kind,
+      decode(kind.schema, { metadata: { name: 'x' }, ...fields }, () => {}),
+    ),
+    true,
   );
-};
 const ofRules = (kind: Kind, ...rules: object[]): string[] => errorsOf(kind, { rules });
 
 const [get, core, events] = [{ verbs: ['get'] }, { apiGroups: [''] }, { resources: ['events'] }];
-const noVerbs = 'rules[0].verbs FieldValueRequired Required value: verbs must contain at least one value';
-const noGroups =
-  'rules[0].apiGroups FieldValueRequired Required value: resource rules must supply at least one api group';
-const noResources =
-  'rules[0].resources FieldValueRequired Required value: resource rules must supply at least one resource';
-const invalid = 'rules[0].nonResourceURLs FieldValueInvalid Invalid value: ["/a"]: ';
+const noVerbs = 'rules[0].verbs Required Required value: verbs must contain at least one value';
+const noGroups = 'rules[0].apiGroups Required Required value: resource rules must supply at least one api group';
+const noResources = 'rules[0].resources Required Required value: resource rules must supply at least one resource';
+const invalid = 'rules[0].nonResourceURLs Invalid Invalid value: ["/a"]: ';
 const isNamespaced = `${invalid}namespaced rules cannot apply`;
 const isMixed = `${invalid}rules cannot apply to both`;
 const urls = { nonResourceURLs: ['/a'] };
@@ -58,8 +59,8 @@ test('errors of several rules are named by their place, and counted beyond a bou
     noVerbs.replace('0', '2'),
   ]);
   const rules = Array.from({ length: 1_000 }, () => ({}));
-  const errors = role.validate?.({ metadata: {}, rules }, undefined) ?? [];
-  expect([errors.length, errors.at(-1)?.omitted]).toEqual([100, 2_900]);
+  const { errors, count } = problemsOf(role, { metadata: {}, rules });
+  expect([errors.length, count]).toEqual([100, 3_000]);
 });
 
 test.each([role, clusterRole])('$kind without rules has rules null', (kind) => {

@@ -1,24 +1,21 @@
 import {
   type AccessAttributes,
-  addLabelRequirementErrors,
-  addRequirementValuesErrors,
   field,
-  type FieldError,
-  FieldErrors,
-  invalidValue,
+  formatPath,
   labelSelectorRequirement,
   list,
   object,
   type ObjectSchema,
+  type Problems,
   publicationOf,
   readFieldSelector,
   readLabelSelector,
-  required,
   type SelectorAttributes,
   sharedPublication,
   string,
   type FieldValues,
-  type ValueOf,
+  validateLabelRequirement,
+  validateRequirementValues,
 } from '@cluster-apiserver/model';
 
 export const authorization = { group: 'authorization.k8s.io', version: 'v1' };
@@ -73,8 +70,6 @@ const resourceAttributes = object(
   },
 );
 
-type ResourceAttributes = ValueOf<typeof resourceAttributes>;
-
 const nonResourceAttributes = object(
   {
     path: field(1, string, 'The path of the URL.'),
@@ -93,55 +88,38 @@ export const accessFields = {
 /** The action to check: on a resource or on a non-resource URL. Exactly one of them must be set. */
 export type ReviewedAccess = FieldValues<typeof accessFields>;
 
-export function accessErrors({
-  resourceAttributes: resource,
-  nonResourceAttributes: path,
-}: ReviewedAccess): FieldError[] {
+/** Validates the spec of a review. */
+export function validateAccess(
+  { resourceAttributes: resource, nonResourceAttributes: path }: ReviewedAccess,
+  problems: Problems,
+): void {
+  const at = problems.at('resourceAttributes');
   if (resource && path)
-    return [
-      invalidValue('spec.nonResourceAttributes', path, 'cannot be specified in combination with resourceAttributes'),
-      ...selectorErrors(resource),
-    ];
-  if (!resource && !path)
-    return [
-      invalidValue(
-        'spec.resourceAttributes',
-        null,
-        'exactly one of nonResourceAttributes or resourceAttributes must be specified',
-      ),
-    ];
-  return resource ? selectorErrors(resource) : [];
+    problems.at('nonResourceAttributes').invalid(path, 'cannot be specified in combination with resourceAttributes');
+  else if (!resource && !path)
+    at.invalid(null, 'exactly one of nonResourceAttributes or resourceAttributes must be specified');
+  if (!resource) return;
+  const { fieldSelector, labelSelector } = resource;
+  if (fieldSelector) validateSelector(fieldSelector, at.at('fieldSelector'), validateFieldRequirement);
+  if (labelSelector) validateSelector(labelSelector, at.at('labelSelector'), validateLabelRequirement);
 }
 
-const selectorErrors = ({ fieldSelector, labelSelector }: ResourceAttributes): FieldError[] => [
-  ...errorsOf('spec.resourceAttributes.fieldSelector', fieldSelector, addFieldRequirementErrors),
-  ...errorsOf('spec.resourceAttributes.labelSelector', labelSelector, addLabelRequirementErrors),
-];
-
-function errorsOf(
-  at: string,
-  selector: SelectorAttributes | undefined,
-  addErrors: typeof addLabelRequirementErrors,
-): FieldError[] {
-  if (!selector) return [];
-  const { rawSelector = '', requirements = [] } = selector;
-  const errors = new FieldErrors();
+function validateSelector(
+  { rawSelector = '', requirements = [] }: SelectorAttributes,
+  problems: Problems,
+  validate: typeof validateLabelRequirement,
+): void {
   if (rawSelector !== '' && requirements.length > 0)
-    errors.add(() =>
-      invalidValue(`${at}.rawSelector`, rawSelector, 'may not specified at the same time as requirements'),
-    );
+    problems.at('rawSelector').invalid(rawSelector, 'may not specified at the same time as requirements');
+  const at = problems.at('requirements');
   if (rawSelector === '' && requirements.length === 0)
-    errors.add(() =>
-      required(`${at}.requirements`, `when ${at} is specified, requirements or rawSelector is required`),
-    );
-  for (const [index, requirement] of requirements.entries())
-    addErrors(errors, `${at}.requirements[${index}]`, requirement);
-  return errors.all;
+    at.required(`when ${formatPath(problems.path)} is specified, requirements or rawSelector is required`);
+  at.each(requirements, validate);
 }
 
-const addFieldRequirementErrors: typeof addLabelRequirementErrors = (errors, at, requirement) => {
-  if (!requirement.key) errors.add(() => required(`${at}.key`, 'must be specified'));
-  addRequirementValuesErrors(errors, at, requirement);
+const validateFieldRequirement: typeof validateLabelRequirement = (requirement, problems) => {
+  if (!requirement.key) problems.at('key').required('must be specified');
+  validateRequirementValues(requirement, problems);
 };
 
 /** The attributes for authorization, and the problems of the review that could not be converted. */

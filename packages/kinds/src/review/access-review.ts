@@ -4,20 +4,19 @@ import {
   decisionNotReady,
   defineReview,
   field,
-  type FieldError,
-  invalid,
-  invalidValue,
   type KubeObject,
   list,
   listMap,
   object,
   type ObjectOf,
+  Problems,
   publicationOf,
+  requireValid,
   type Review,
   string,
   type UserInfo,
 } from '@cluster-apiserver/model';
-import { accessErrors, accessFields, toAccessAttributes, authorization } from './access-attributes.ts';
+import { accessFields, authorization, toAccessAttributes, validateAccess } from './access-attributes.ts';
 import type { ReviewServices } from './services.ts';
 
 const status = object(
@@ -84,7 +83,10 @@ export const selfSubjectAccessReview = (services: ReviewServices): Review =>
     description: 'Checks whether the requester may perform an action.',
     fields: selfFields,
     answer: (review, asker, call) => {
-      requireValid([...accessErrors(review.spec), ...metadataErrors(review, 'must be empty')]);
+      refuseInvalid((problems) => {
+        validateAccess(review.spec, problems.at('spec'));
+        validateMetadata(review.metadata, 'must be empty', problems);
+      });
       return answerReview(services, review, asker, call);
     },
   });
@@ -99,11 +101,10 @@ export const subjectAccessReview = (services: ReviewServices): Review =>
     description: 'Checks whether a user may perform an action.',
     fields,
     answer: (review, _, call) => {
-      requireValid([
-        ...accessErrors(review.spec),
-        ...subjectErrors(review.spec),
-        ...metadataErrors(review, 'must be empty'),
-      ]);
+      refuseInvalid((problems) => {
+        validateSpec(review.spec, problems.at('spec'));
+        validateMetadata(review.metadata, 'must be empty', problems);
+      });
       return answerReview(services, review, subjectOf(review.spec), call);
     },
   });
@@ -119,7 +120,7 @@ export const localSubjectAccessReview = (services: ReviewServices): Review =>
       'Checks whether a user may perform an action in one namespace, so that the right to check can be granted by namespace.',
     fields,
     answer: (review, _, call) => {
-      requireValid(localErrors(review));
+      refuseInvalid((problems) => validateLocal(review, problems));
       return answerReview(services, review, subjectOf(review.spec), call);
     },
   });
@@ -152,34 +153,32 @@ const subjectOf = ({ user = '', groups = [], extra, uid }: AccessReview['spec'])
   uid,
 });
 
-const subjectErrors = ({ user = '', groups = [] }: AccessReview['spec']): FieldError[] =>
-  user === '' && groups.length === 0
-    ? [invalidValue('spec.user', '', 'at least one of user or group must be specified')]
-    : [];
+function validateSpec(spec: AccessReview['spec'], problems: Problems): void {
+  const { user = '', groups = [] } = spec;
+  validateAccess(spec, problems);
+  if (user === '' && groups.length === 0)
+    problems.at('user').invalid('', 'at least one of user or group must be specified');
+}
 
-function localErrors({ spec, ...review }: AccessReview): FieldError[] {
-  const { namespace, ...metadata } = review.metadata;
-  const asked = spec.resourceAttributes?.namespace;
-  return [
-    ...accessErrors(spec),
-    ...subjectErrors(spec),
-    ...metadataErrors({ metadata }, 'must be empty except for namespace'),
-    ...(spec.resourceAttributes && asked !== namespace
-      ? [invalidValue('spec.resourceAttributes.namespace', asked ?? '', 'must match metadata.namespace')]
-      : []),
-    ...(spec.nonResourceAttributes
-      ? [invalidValue('spec.nonResourceAttributes', spec.nonResourceAttributes, 'disallowed on this kind of request')]
-      : []),
-  ];
+function validateLocal({ spec, metadata: { namespace, ...metadata } }: AccessReview, problems: Problems): void {
+  const { resourceAttributes: resource, nonResourceAttributes: path } = spec;
+  const at = problems.at('spec');
+  validateSpec(spec, at);
+  validateMetadata(metadata, 'must be empty except for namespace', problems);
+  if (resource && resource.namespace !== namespace)
+    at.at('resourceAttributes', 'namespace').invalid(resource.namespace ?? '', 'must match metadata.namespace');
+  if (path) at.at('nonResourceAttributes').invalid(path, 'disallowed on this kind of request');
 }
 
 /** Reviews are not stored, so they have no metadata. */
-function metadataErrors({ metadata }: Pick<KubeObject, 'metadata'>, rule: string): FieldError[] {
+function validateMetadata(metadata: KubeObject['metadata'], rule: string, problems: Problems): void {
   const { managedFields: _, ...given } = metadata; // the server has set them
-  return Object.keys(given).length > 0 ? [invalidValue('metadata', given, rule)] : [];
+  if (Object.keys(given).length > 0) problems.at('metadata').invalid(given, rule);
 }
 
-/** The reference names the group of the review here, and forgets its kind. */
-function requireValid(errors: readonly FieldError[]): void {
-  if (errors.length > 0) throw invalid({ group: authorization.group, kind: '' }, '', errors);
+/** The answer names the group of the review, and like that of kube-apiserver not its kind. */
+function refuseInvalid(validate: (problems: Problems) => void): void {
+  const problems = new Problems();
+  validate(problems);
+  requireValid({ group: authorization.group, kind: '' }, '', problems);
 }

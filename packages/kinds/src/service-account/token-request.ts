@@ -7,12 +7,12 @@ import {
   formatTime,
   int64,
   invalid,
-  invalidValue,
   type KubeObject,
   list,
   notFound,
   numberOf,
   object,
+  Problems,
   publicationOf,
   type StatusError,
   string,
@@ -151,7 +151,8 @@ function requestedLifetime({ spec: { expirationSeconds = lifetimeSecondsFallback
         ? 'may not specify a duration larger than 2^32 seconds'
         : undefined;
   if (problem === undefined) return seconds;
-  throw invalid(tokenRequestNames, '', [invalidValue('spec.expirationSeconds', expirationSeconds, problem)]);
+  const place = new Problems().at('spec', 'expirationSeconds');
+  throw invalid(tokenRequestNames, '', place.invalid(expirationSeconds, problem));
 }
 
 /** Kinds that a token may be bound to in Kubernetes. None of them is served here, so no such object exists. */

@@ -1,5 +1,5 @@
 import { invariant, type SyncTask } from '@cluster-apiserver/base';
-import type { FieldError } from '../field-error.ts';
+import type { Problems } from '../problems.ts';
 import { listMeta, objectMeta, typeMeta } from '../schema/common.ts';
 import { publicationOf } from '../schema/publication.ts';
 import {
@@ -92,9 +92,10 @@ export interface KindHooks<T extends KubeObject> {
   readonly defaults?: (object: T) => T;
   /** Drops or sets what a client may not decide. */
   readonly prepare?: (object: T, current: T | undefined) => T;
-  readonly validate?: (object: T, current: T | undefined) => readonly FieldError[];
+  /** Adds all that is wrong with the object. */
+  readonly validate?: (object: T, current: T | undefined, problems: Problems) => void;
   /** Like `validate`, in steps: for checks that may take longer than a turn of the event loop. */
-  readonly validateInSteps?: (object: T, current: T | undefined) => SyncTask<readonly FieldError[]>;
+  readonly validateInSteps?: (object: T, current: T | undefined, problems: Problems) => SyncTask<void>;
   /** Warnings for the writer of a valid object. */
   readonly warnings?: (object: T, current: T | undefined) => readonly string[];
   /** A deletion in two steps, like that of namespaces: the first one only marks the object. */

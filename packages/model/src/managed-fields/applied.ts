@@ -9,6 +9,7 @@ import {
 import { getOwn } from '@cluster-apiserver/base';
 import type { KubeObject } from '../kind/object.ts';
 import { PatchFormError } from '../patch/errors.ts';
+import type { Path } from '../problems.ts';
 import { decode } from '../schema/decode.ts';
 import { isSharedList, type ObjectSchema, type Schema, type SharedListSchema } from '../schema/schema.ts';
 import { stepOfEntry, UnkeyedEntryError } from './compare.ts';
@@ -30,7 +31,7 @@ export interface Applied {
 export function readApplied(
   schema: ObjectSchema<KubeObject>,
   configuration: unknown,
-  unknownField: (path: string) => void,
+  unknownField: (path: Path) => void,
 ): Applied {
   const values = decode(schema, configuration, unknownField);
   const fields = new GrowingFieldSet();

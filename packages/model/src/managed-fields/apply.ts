@@ -1,5 +1,5 @@
 import type { SyncTask } from '@cluster-apiserver/base';
-import { fieldErrorsMax } from '../field-error.ts';
+import { fieldErrorsMax } from '../problems.ts';
 import type { KubeObject } from '../kind/object.ts';
 import type { ObjectSchema } from '../schema/schema.ts';
 import type { Applied } from './applied.ts';

@@ -8,6 +8,7 @@ import { type Applied, readApplied } from './applied.ts';
 import { type Applier, ApplyConflictError, apply } from './apply.ts';
 import { compare } from './compare.ts';
 import { difference, emptySet, type FieldSet, isEmptySet, union } from './field-set.ts';
+import { annotationBytesMax } from '../validation/object-meta.ts';
 import { mergeApplied } from './merge-applied.ts';
 import { withoutManagedFields } from './ownership.ts';
 
@@ -19,8 +20,6 @@ import { withoutManagedFields } from './ownership.ts';
 const annotation = 'kubectl.kubernetes.io/last-applied-configuration';
 /** Others may call themselves differently and are then not taken for kubectl. */
 const kubectl = 'kubectl';
-/** Beyond it all annotations of an object would be refused. */
-const annotationBytesMax = 256 * 1024;
 
 export function* applyAsKubectlDid(
   schema: ObjectSchema<KubeObject>,

@@ -1,5 +1,5 @@
 import type { SyncTask } from '@cluster-apiserver/base';
-import { invalidValue } from '../field-error.ts';
+import { Problems } from '../problems.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../kind/object.ts';
 import { isJsonObject } from '../json/json-object.ts';
 import { sameJson } from '../json/same-json.ts';
@@ -149,9 +149,8 @@ function requireDepth(schema: ObjectSchema, live: KubeObject, { metadata }: Kube
   if (at < 0) return;
   const problem = `must not be nested deeper than ${fieldsDepthMax} levels`;
   const form = schema.publication?.groupVersionKind ?? { group: '', kind: '' };
-  throw invalid(form, metadata.name ?? '', [
-    invalidValue(`metadata.managedFields[${at}].fieldsV1`, metadata.managedFields?.[at]?.fieldsV1, problem),
-  ]);
+  const place = new Problems().at('metadata', 'managedFields', at, 'fieldsV1');
+  throw invalid(form, metadata.name ?? '', place.invalid(metadata.managedFields?.[at]?.fieldsV1, problem));
 }
 
 const isWrittenBy = (entry: ManagedFieldsEntry, writer: Writer): boolean =>

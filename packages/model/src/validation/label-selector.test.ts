@@ -1,8 +1,14 @@
 import { expect, test } from '@jest/globals';
-import { type LabelSelectorField, labelSelectorErrors } from './label-selector.ts';
+import { formatPath, Problems } from '../problems.ts';
+import { type LabelSelectorField, validateLabelSelector } from './label-selector.ts';
 
+function problemsOf(selector: LabelSelectorField): Problems {
+  const problems = new Problems();
+  validateLabelSelector(selector, problems.at('s'));
+  return problems;
+}
 const errorsOf = (selector: LabelSelectorField): string[] =>
-  labelSelectorErrors('s', selector).map(({ field, reason }) => `${field} ${reason.slice('FieldValue'.length)}`);
+  problemsOf(selector).errors.map(({ path, reason }) => `${formatPath(path)} ${reason.slice('FieldValue'.length)}`);
 const long = 'x'.repeat(64);
 
 test.each<[string, LabelSelectorField, readonly string[]]>([
@@ -41,6 +47,6 @@ test.each<[string, string, string, readonly string[] | undefined, readonly strin
 
 test('errors beyond a bound are counted', () => {
   const matchExpressions = Array.from({ length: 300 }, () => ({ key: 'k', operator: 'Like' }));
-  const errors = labelSelectorErrors('s', { matchExpressions });
-  expect([errors.length, errors.at(-1)?.omitted]).toEqual([100, 200]);
+  const { errors, count } = problemsOf({ matchExpressions });
+  expect([errors.length, count]).toEqual([100, 300]);
 });

@@ -1,4 +1,4 @@
-import { type FieldError, FieldErrors, forbidden, invalidValue, required } from '../field-error.ts';
+import type { Problems } from '../problems.ts';
 import { labelValueRule, qualifiedName } from './names.ts';
 
 /** A label selector that is a field of an object, unlike one in a query (see selector/label-selector.ts). */
@@ -14,52 +14,37 @@ export interface SelectorRequirementField {
   readonly values?: readonly string[] | undefined;
 }
 
-/** Errors about a label selector; without any it can be evaluated. */
-export function labelSelectorErrors(field: string, selector: LabelSelectorField): FieldError[] {
-  const errors = new FieldErrors();
-  addLabelSelectorErrors(errors, field, selector);
-  return errors.all;
-}
-
-export function addLabelSelectorErrors(
-  errors: FieldErrors,
-  field: string,
+/** A label selector without problems can be evaluated. */
+export function validateLabelSelector(
   { matchLabels = {}, matchExpressions = [] }: LabelSelectorField,
+  problems: Problems,
 ): void {
-  for (const [key, value] of Object.entries(matchLabels)) {
-    errors.addAll(qualifiedName(key), (problem) => invalidValue(`${field}.matchLabels`, key, problem));
-    errors.addAll(labelValueRule(value), (problem) => invalidValue(`${field}.matchLabels`, value, problem));
-  }
-  for (const [index, requirement] of matchExpressions.entries()) {
-    const at = `${field}.matchExpressions[${index}]`;
+  const labels = problems.at('matchLabels');
+  for (const [key, value] of Object.entries(matchLabels)) labels.check(qualifiedName, key).check(labelValueRule, value);
+  problems.at('matchExpressions').each(matchExpressions, (requirement, at) => {
     if (!operators.has(requirement.operator))
-      errors.add(() => invalidValue(`${at}.operator`, requirement.operator, 'not a valid selector operator'));
-    addLabelRequirementErrors(errors, at, requirement);
-  }
+      at.at('operator').invalid(requirement.operator, 'not a valid selector operator');
+    validateLabelRequirement(requirement, at);
+  });
 }
 
-/** Errors about the key and the values of a requirement. Unknown operators have no rules. */
-export function addLabelRequirementErrors(
-  errors: FieldErrors,
-  at: string,
-  { key = '', operator, values = [] }: SelectorRequirementField,
-): void {
-  addRequirementValuesErrors(errors, at, { operator, values });
-  errors.addAll(qualifiedName(key), (problem) => invalidValue(`${at}.key`, key, problem));
-  for (const [position, value] of values.entries())
-    errors.addAll(labelValueRule(value), (problem) => invalidValue(`${at}.values[${position}]`, value, problem));
+/** The key and the values of a requirement. Unknown operators have no rules. */
+export function validateLabelRequirement(requirement: SelectorRequirementField, problems: Problems): void {
+  const { key = '', values = [] } = requirement;
+  validateRequirementValues(requirement, problems);
+  problems.at('key').check(qualifiedName, key);
+  problems.at('values').each(values, (value, at) => at.check(labelValueRule, value));
 }
 
-/** Errors unless the requirement has values exactly if its operator needs them. */
-export function addRequirementValuesErrors(
-  errors: FieldErrors,
-  at: string,
-  { operator, values = [] }: Pick<SelectorRequirementField, 'operator' | 'values'>,
+/** A requirement has values exactly if its operator needs them. */
+export function validateRequirementValues(
+  { operator, values = [] }: SelectorRequirementField,
+  problems: Problems,
 ): void {
   if ((operator === 'In' || operator === 'NotIn') && values.length === 0)
-    errors.add(() => required(`${at}.values`, "must be specified when `operator` is 'In' or 'NotIn'"));
+    problems.at('values').required("must be specified when `operator` is 'In' or 'NotIn'");
   if ((operator === 'Exists' || operator === 'DoesNotExist') && values.length > 0)
-    errors.add(() => forbidden(`${at}.values`, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"));
+    problems.at('values').forbidden("may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
 }
 
 const operators: ReadonlySet<string> = new Set(['In', 'NotIn', 'Exists', 'DoesNotExist']);

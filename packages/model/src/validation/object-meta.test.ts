@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { fieldErrorsMax, invalidValue } from '../field-error.ts';
+import { fieldErrorsMax, formatPath, Problems } from '../problems.ts';
 import type { KubeObject, ObjectMeta } from '../kind/object.ts';
 import { rawNumber } from '../json/raw-number.ts';
 import { invalid } from '../status.ts';
@@ -8,7 +8,12 @@ import { validateObjectMeta, validateObjectMetaUpdate } from './object-meta.ts';
 import { requireBoundedValues } from './values.ts';
 
 const rules = { namespaced: true, names: subdomainNames, qualifiedFinalizers: true };
-const validate = (meta: Partial<ObjectMeta>) => validateObjectMeta({ name: 'a', namespace: 'b', ...meta }, rules);
+function validate(meta: Partial<ObjectMeta>): Problems {
+  const problems = new Problems();
+  validateObjectMeta({ name: 'a', namespace: 'b', ...meta }, rules, problems);
+  return problems;
+}
+const fieldsOf = ({ errors }: Problems): string[] => errors.map(({ path }) => formatPath(path));
 const many = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
 
 const owner = { apiVersion: 'v1', kind: 'Robot', name: 'r', uid: 'u' };
@@ -22,30 +27,35 @@ describe('of a thousand errors a hundred are listed, and the others counted', ()
     ['second controllers', { ownerReferences: many(1001, () => ({ ...owner, controller: true })) }],
     ['managed fields', { managedFields: many(1000, () => ({})) }],
   ])('%s', (_, meta) => {
-    const errors = validate(meta);
-    expect(errors).toHaveLength(fieldErrorsMax);
-    expect(errors.at(-1)?.omitted).toBeGreaterThanOrEqual(650);
-    const answer = invalid({ group: '', kind: 'Robot' }, 'a', errors);
+    const problems = validate(meta);
+    expect(problems.errors).toHaveLength(fieldErrorsMax);
+    const omitted = problems.count - fieldErrorsMax;
+    expect(omitted).toBeGreaterThanOrEqual(650);
+    const answer = invalid({ group: '', kind: 'Robot' }, 'a', problems);
     expect(answer.details?.causes).toHaveLength(fieldErrorsMax + 1);
-    expect(answer.details?.causes?.at(-1)?.message).toBe(`and ${errors.at(-1)?.omitted} more errors`);
+    expect(answer.details?.causes?.at(-1)?.message).toBe(`and ${omitted} more errors`);
     expect(JSON.stringify(answer.toStatus()).length).toBeLessThan(100_000);
   });
 });
 
 test('errors of several places are counted together', () => {
-  const errors = [
-    ...many(150, (i) => invalidValue(`f[${i}]`, i, 'is wrong')),
-    { ...invalidValue('g', 1, 'x'), omitted: 9 },
-  ];
-  expect(invalid({ group: '', kind: 'Robot' }, 'a', errors).details?.causes?.at(-1)?.message).toBe(
-    'and 60 more errors',
+  const problems = new Problems();
+  problems.at('f').each(
+    many(150, (i) => i),
+    (i, at) => at.invalid(i, 'is wrong'),
   );
+  const place = problems.at('g', { key: 'a.b' });
+  many(10, (i) => place.invalid(i, 'is wrong'));
+  const causes = invalid({ group: '', kind: 'Robot' }, 'a', problems).details?.causes;
+  expect(causes?.at(7)?.field).toBe('f[7]');
+  expect(causes?.at(-1)?.message).toBe('and 60 more errors');
+  expect(formatPath(place.path)).toBe('g[a.b]');
 });
 
 test('an answer about a value or a name of a megabyte is short', () => {
   const long = 'x'.repeat(1_000_000);
   const nested = { a: many(10_000, () => [long]) };
-  const answer = invalid({ group: '', kind: 'Robot' }, long, [invalidValue('f', nested, 'is wrong')]);
+  const answer = invalid({ group: '', kind: 'Robot' }, long, new Problems().at('f').invalid(nested, 'is wrong'));
   expect(JSON.stringify(answer.toStatus()).length).toBeLessThan(5_000);
 });
 
@@ -56,7 +66,7 @@ test.each<[string, unknown, string]>([
   ['a long list', many(1000, (i) => i), `${JSON.stringify(many(1000, (i) => i)).slice(0, 256)}…`],
   ['a long text', 'x'.repeat(300), `"${'x'.repeat(255)}…`],
 ])('%s shows as its JSON, cut', (_, value, shown) => {
-  expect(invalidValue('f', value, 'is wrong').message).toBe(`Invalid value: ${shown}: is wrong`);
+  expect(new Problems().invalid(value, 'is wrong').errors[0]?.message).toBe(`Invalid value: ${shown}: is wrong`);
 });
 
 test.each<[string, Partial<ObjectMeta>, string]>([
@@ -65,7 +75,7 @@ test.each<[string, Partial<ObjectMeta>, string]>([
   ['finalizers', { finalizers: many(30_000, (i) => `a/${i}`) }, 'FieldValueTooLong'],
   ['owners', { ownerReferences: many(10_000, (i) => ({ ...owner, uid: `${i}` })) }, 'FieldValueTooLong'],
 ])('more %s than an object may have are one error', (_, meta, reason) => {
-  expect(validate(meta).map((error) => error.reason)).toEqual([reason]);
+  expect(validate(meta).errors.map((error) => error.reason)).toEqual([reason]);
 });
 
 test.each<[string, Partial<ObjectMeta>]>([
@@ -73,7 +83,7 @@ test.each<[string, Partial<ObjectMeta>]>([
   ['finalizers', { finalizers: many(5_000, (i) => `a/${i}`) }],
   ['owners', { ownerReferences: many(1_000, (i) => ({ ...owner, uid: `00000000-0000-0000-0000-${i}` })) }],
 ])('thousands of %s are accepted', (_, meta) => {
-  expect(validate(meta)).toEqual([]);
+  expect(validate(meta).count).toBe(0);
 });
 
 test('integers beyond 2^53 are compared by their digits', () => {
@@ -81,13 +91,14 @@ test('integers beyond 2^53 are compared by their digits', () => {
     metadata: { name: 'a', deletionGracePeriodSeconds: rawNumber(digits), generation: rawNumber(digits) },
   });
   const [one, other] = [object('9007199254740993'), object('9007199254740995')];
-  expect(validateObjectMetaUpdate(one, object('9007199254740993'))).toEqual([]);
-  expect(validateObjectMetaUpdate(one, other).map(({ field }) => field)).toEqual([
-    'metadata.deletionGracePeriodSeconds',
-  ]);
-  expect(validate({ generation: rawNumber('-9223372036854775808') }).map(({ field }) => field)).toEqual([
-    'metadata.generation',
-  ]);
+  const changes = (next: KubeObject): string[] => {
+    const problems = new Problems();
+    validateObjectMetaUpdate(one, next, problems);
+    return fieldsOf(problems);
+  };
+  expect(changes(object('9007199254740993'))).toEqual([]);
+  expect(changes(other)).toEqual(['metadata.deletionGracePeriodSeconds']);
+  expect(fieldsOf(validate({ generation: rawNumber('-9223372036854775808') }))).toEqual(['metadata.generation']);
 });
 
 test('an object that has grown beyond the limit of a request body is rejected', () => {

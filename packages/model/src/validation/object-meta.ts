@@ -1,21 +1,11 @@
 import { requireValue } from '@cluster-apiserver/base';
-import type { FieldError } from '../field-error.ts';
-import {
-  FieldErrors,
-  forbidden,
-  invalidValue,
-  required,
-  formatValue,
-  tooLong,
-  tooMany,
-  tooManyCharacters,
-} from '../field-error.ts';
+import { formatValue, type Problems } from '../problems.ts';
 import type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from '../kind/object.ts';
 import { type Integer, numberOf } from '../json/raw-number.ts';
 import { dnsLabel, labelValueRule, type NameRules, qualifiedName } from './names.ts';
 
 /** All annotations of an object together, keys and values. */
-const annotationBytesMax = 256 * 1024;
+export const annotationBytesMax = 256 * 1024;
 /** Each label is an entry of an index in the memory of every replica; none of them may take long to follow a write. */
 const labelsMax = 1000;
 /** All finalizers, or all owners, of an object together: as much as annotations may take. */
@@ -36,35 +26,38 @@ export interface ObjectMetaRules {
  * Validates the metadata of any object. What is stored beyond a bound may stay in an update as long as it does not grow:
  * otherwise no client could remove finalizers and owners of an object that another server stored.
  */
-export function validateObjectMeta(meta: ObjectMeta, rules: ObjectMetaRules, stored: ObjectMeta = {}): FieldError[] {
-  return [
-    ...nameErrors(meta, rules.names),
-    ...namespaceErrors(meta, rules),
-    ...generationErrors(meta),
-    ...labelErrors(meta, stored),
-    ...annotationErrors(meta),
-    ...ownerErrors(meta, stored),
-    ...finalizerErrors(meta, rules, stored),
-    ...managedFieldsErrors(meta),
-  ];
+export function validateObjectMeta(
+  meta: ObjectMeta,
+  rules: ObjectMetaRules,
+  problems: Problems,
+  stored: ObjectMeta = {},
+): void {
+  const at = problems.at('metadata');
+  validateNames(meta, rules, at);
+  if (meta.generation !== undefined && numberOf(meta.generation) < 0)
+    at.at('generation').invalid(meta.generation, 'must be greater than or equal to 0');
+  validateLabels(meta, stored, problems);
+  if (meta.annotations) validateAnnotations(meta.annotations, at.at('annotations'));
+  if (meta.ownerReferences) validateOwners(meta.ownerReferences, stored, at.at('ownerReferences'));
+  if (meta.finalizers) validateMetaFinalizers(meta.finalizers, rules, stored, at.at('finalizers'));
+  if (meta.managedFields) at.at('managedFields').each(meta.managedFields, validateManagedFieldsEntry);
 }
 
 /** Validates a change of metadata. Absent system fields must be filled in before. */
 export function validateObjectMetaUpdate(
   { metadata: next }: KubeObject,
   { metadata: current }: KubeObject,
-): FieldError[] {
-  const errors: FieldError[] = [];
+  problems: Problems,
+): void {
   if (current.deletionTimestamp !== undefined) {
     const before = new Set(current.finalizers);
     const added = (next.finalizers ?? []).filter((finalizer) => !before.has(finalizer));
     if (added.length > 0)
-      errors.push(
-        forbidden(
-          'metadata.finalizers',
+      problems
+        .at('metadata', 'finalizers')
+        .forbidden(
           `no new finalizers can be added if the object is being deleted, found new finalizers ${formatValue(added)}`,
-        ),
-      );
+        );
   }
   for (const name of [
     'name',
@@ -75,145 +68,112 @@ export function validateObjectMetaUpdate(
     'deletionGracePeriodSeconds',
   ] as const) {
     if (textOf(next[name]) !== textOf(current[name]))
-      errors.push(invalidValue(`metadata.${name}`, next[name], 'field is immutable'));
+      problems.at('metadata', name).invalid(next[name], 'field is immutable');
   }
-  return errors;
 }
 
 /** An integer beyond 2^53 is compared by its digits. */
 const textOf = (value: string | Integer | undefined): string | undefined =>
   typeof value === 'object' ? value.rawJSON : value?.toString();
 
-function nameErrors({ name, generateName }: ObjectMeta, names: NameRules): FieldError[] {
-  return [
-    ...(generateName
-      ? names.prefix(generateName).map((message) => invalidValue('metadata.generateName', generateName, message))
-      : []),
-    ...(name
-      ? names.whole(name).map((message) => invalidValue('metadata.name', name, message))
-      : [required('metadata.name', 'name or generateName is required')]),
-  ];
+function validateNames(
+  { name, generateName, namespace }: ObjectMeta,
+  rules: ObjectMetaRules,
+  problems: Problems,
+): void {
+  if (generateName) problems.at('generateName').check(rules.names.prefix, generateName);
+  if (name) problems.at('name').check(rules.names.whole, name);
+  else problems.at('name').required('name or generateName is required');
+  const at = problems.at('namespace');
+  if (!rules.namespaced) {
+    if (namespace) at.forbidden('not allowed on this type');
+  } else if (namespace) at.check(dnsLabel, namespace);
+  else at.required();
 }
 
-function namespaceErrors({ namespace }: ObjectMeta, { namespaced }: ObjectMetaRules): FieldError[] {
-  if (!namespaced) return namespace ? [forbidden('metadata.namespace', 'not allowed on this type')] : [];
-  if (!namespace) return [required('metadata.namespace')];
-  return dnsLabel(namespace).map((message) => invalidValue('metadata.namespace', namespace, message));
-}
-
-const generationErrors = ({ generation }: ObjectMeta): FieldError[] =>
-  generation !== undefined && numberOf(generation) < 0
-    ? [invalidValue('metadata.generation', generation, 'must be greater than or equal to 0')]
-    : [];
-
-/** Errors about the number of labels, to be checked before any work for each of them. */
-export function labelCountErrors(meta: ObjectMeta, stored: ObjectMeta): FieldError[] {
+/** Validates the number of labels, before any work for each of them. Returns whether there are too many. */
+export function validateLabelCount(meta: ObjectMeta, stored: ObjectMeta, problems: Problems): boolean {
   const count = countLabels(meta);
-  return count > labelsMax && count > countLabels(stored) ? [tooMany('metadata.labels', count, labelsMax)] : [];
+  const isBeyond = count > labelsMax && count > countLabels(stored);
+  if (isBeyond) problems.at('metadata', 'labels').tooMany(count, labelsMax);
+  return isBeyond;
 }
 
 const countLabels = ({ labels }: ObjectMeta): number => (labels === undefined ? 0 : Object.keys(labels).length);
 
-function labelErrors(meta: ObjectMeta, stored: ObjectMeta): FieldError[] {
-  const tooManyLabels = labelCountErrors(meta, stored);
-  if (tooManyLabels.length > 0) return tooManyLabels;
-  const entries = Object.entries(meta.labels ?? {});
-  const errors = new FieldErrors();
-  for (const [key, value] of entries) {
-    errors.addAll(qualifiedName(key), (problem) => invalidValue('metadata.labels', key, problem));
-    errors.addAll(labelValueRule(value), (problem) => invalidValue('metadata.labels', value, problem));
-  }
-  return errors.all;
+function validateLabels(meta: ObjectMeta, stored: ObjectMeta, problems: Problems): void {
+  if (!meta.labels || validateLabelCount(meta, stored, problems)) return;
+  const at = problems.at('metadata', 'labels');
+  for (const [key, value] of Object.entries(meta.labels)) at.check(qualifiedName, key).check(labelValueRule, value);
 }
 
-function annotationErrors({ annotations = {} }: ObjectMeta): FieldError[] {
-  const errors = new FieldErrors();
+function validateAnnotations(annotations: Readonly<Record<string, string>>, problems: Problems): void {
   let bytes = 0;
   for (const [key, value] of Object.entries(annotations)) {
     bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
     // Names beyond the bound are refused with all the others.
     if (bytes <= annotationBytesMax)
-      errors.addAll(qualifiedName(key.toLowerCase()), (problem) => invalidValue('metadata.annotations', key, problem));
+      for (const detail of qualifiedName(key.toLowerCase())) problems.invalid(key, detail);
   }
-  if (bytes > annotationBytesMax) return [...errors.all, tooLong('metadata.annotations', annotationBytesMax)];
-  return errors.all;
+  if (bytes > annotationBytesMax) problems.tooLong(annotationBytesMax);
 }
 
-function ownerErrors({ ownerReferences = [] }: ObjectMeta, stored: ObjectMeta): FieldError[] {
-  if (isBeyondBound(textsOfOwners(ownerReferences), () => textsOfOwners(stored.ownerReferences)))
-    return [tooLong('metadata.ownerReferences', referenceBytesMax)];
-  const errors = new FieldErrors();
-  for (const owner of ownerReferences) for (const error of ownerReferenceErrors(owner)) errors.add(() => error);
-  const [first, ...others] = ownerReferences.filter((owner) => owner.controller);
+function validateOwners(owners: readonly OwnerReference[], stored: ObjectMeta, problems: Problems): void {
+  if (isBeyondBound(textsOfOwners(owners), () => textsOfOwners(stored.ownerReferences)))
+    return void problems.tooLong(referenceBytesMax);
+  for (const owner of owners) validateOwner(owner, problems);
+  const [first, ...others] = owners.filter((owner) => owner.controller);
   for (const other of others)
-    errors.add(() =>
-      invalidValue(
-        'metadata.ownerReferences',
-        ownerReferences,
-        `Only one reference can have Controller set to true. Found "true" in references for ${first?.kind}/${first?.name} and ${other.kind}/${other.name}`,
-      ),
+    problems.invalid(
+      owners,
+      `Only one reference can have Controller set to true. Found "true" in references for ${first?.kind}/${first?.name} and ${other.kind}/${other.name}`,
     );
-  return errors.all;
 }
 
 const textsOfOwners = (owners: readonly OwnerReference[] = []): readonly string[] =>
   owners.flatMap(({ apiVersion = '', kind = '', name = '', uid }) => [apiVersion, kind, name, uid]);
 
-function ownerReferenceErrors(owner: OwnerReference): FieldError[] {
-  const mustNotBeEmpty = (name: 'kind' | 'name' | 'uid'): FieldError[] =>
-    owner[name] ? [] : [invalidValue(`metadata.ownerReferences.${name}`, owner[name] ?? '', 'must not be empty')];
+function validateOwner(owner: OwnerReference, problems: Problems): void {
+  const { apiVersion = '' } = owner;
   // A group, at most one slash, and the version.
-  const version = /^(?:[^/]*\/)?([^/]+)$/.exec(owner.apiVersion ?? '')?.[1];
-  return [
-    ...(version
-      ? []
-      : [invalidValue('metadata.ownerReferences.apiVersion', owner.apiVersion ?? '', 'version must not be empty')]),
-    ...mustNotBeEmpty('kind'),
-    ...mustNotBeEmpty('name'),
-    ...mustNotBeEmpty('uid'),
-    // Events expire: their dependents would be deleted with them.
-    ...(owner.apiVersion === 'v1' && owner.kind === 'Event'
-      ? [invalidValue('metadata.ownerReferences', owner, '/v1, Kind=Event is disallowed from being an owner')]
-      : []),
-  ];
+  if (!/^(?:[^/]*\/)?([^/]+)$/.test(apiVersion))
+    problems.at('apiVersion').invalid(apiVersion, 'version must not be empty');
+  for (const name of ['kind', 'name', 'uid'] as const)
+    if (!owner[name]) problems.at(name).invalid(owner[name] ?? '', 'must not be empty');
+  // Events expire: their dependents would be deleted with them.
+  if (apiVersion === 'v1' && owner.kind === 'Event')
+    problems.invalid(owner, '/v1, Kind=Event is disallowed from being an owner');
 }
 
-function finalizerErrors({ finalizers = [] }: ObjectMeta, rules: ObjectMetaRules, stored: ObjectMeta): FieldError[] {
-  if (isBeyondBound(finalizers, () => stored.finalizers)) return [tooLong('metadata.finalizers', referenceBytesMax)];
-  const errors = new FieldErrors();
-  for (const finalizer of finalizers)
-    errors.addAll(qualifiedName(finalizer), (problem) => invalidValue('metadata.finalizers', finalizer, problem));
+function validateMetaFinalizers(
+  finalizers: readonly string[],
+  rules: ObjectMetaRules,
+  stored: ObjectMeta,
+  problems: Problems,
+): void {
+  if (isBeyondBound(finalizers, () => stored.finalizers)) return void problems.tooLong(referenceBytesMax);
+  for (const finalizer of finalizers) problems.check(qualifiedName, finalizer);
   if (finalizers.includes(orphanFinalizer) && finalizers.includes(foregroundFinalizer))
-    errors.add(() =>
-      invalidValue('metadata.finalizers', finalizers, 'finalizer orphan and foregroundDeletion cannot be both set'),
-    );
-  if (rules.qualifiedFinalizers)
-    finalizers.forEach((finalizer, index) => {
-      if (!isKnownFinalizer(finalizer)) errors.add(() => unknownFinalizer(`metadata.finalizers[${index}]`, finalizer));
-    });
-  return errors.all;
+    problems.invalid(finalizers, 'finalizer orphan and foregroundDeletion cannot be both set');
+  if (rules.qualifiedFinalizers) problems.each(finalizers, requireKnownFinalizer);
 }
 
-/** Errors about finalizers outside of the metadata. `nameOf` names the field of each in an error. */
-export function finalizersErrors(
-  field: string,
+/** Validates finalizers outside of the metadata. `placeOf` is the place of each. */
+export function validateFinalizers(
   finalizers: readonly string[],
   stored: readonly string[] | undefined,
-  nameOf: (index: number) => string,
-): FieldError[] {
-  if (isBeyondBound(finalizers, () => stored)) return [tooLong(field, referenceBytesMax)];
-  const errors = new FieldErrors();
-  finalizers.forEach((finalizer, index) => {
-    errors.addAll(qualifiedName(finalizer), (problem) => invalidValue(nameOf(index), finalizer, problem));
-    if (!isKnownFinalizer(finalizer)) errors.add(() => unknownFinalizer(nameOf(index), finalizer));
-  });
-  return errors.all;
+  problems: Problems,
+  placeOf: (index: number) => Problems,
+): void {
+  if (isBeyondBound(finalizers, () => stored)) return void problems.tooLong(referenceBytesMax);
+  for (const [index, finalizer] of finalizers.entries())
+    requireKnownFinalizer(finalizer, placeOf(index).check(qualifiedName, finalizer));
 }
 
-const isKnownFinalizer = (finalizer: string): boolean => finalizer.includes('/') || standardFinalizers.has(finalizer);
-
-const unknownFinalizer = (field: string, finalizer: string): FieldError =>
-  invalidValue(field, finalizer, 'name is neither a standard finalizer name nor is it fully qualified');
+function requireKnownFinalizer(finalizer: string, problems: Problems): void {
+  if (!finalizer.includes('/') && !standardFinalizers.has(finalizer))
+    problems.invalid(finalizer, 'name is neither a standard finalizer name nor is it fully qualified');
+}
 
 /** The overhead of an entry besides its text. */
 const entryBytes = 8;
@@ -226,28 +186,17 @@ function isBeyondBound(texts: readonly string[], readStored: () => readonly stri
 const bytesOf = (texts: readonly string[]): number =>
   texts.reduce((sum, text) => sum + Buffer.byteLength(text) + entryBytes, 0);
 
-function managedFieldsErrors({ managedFields = [] }: ObjectMeta): FieldError[] {
-  const errors = new FieldErrors();
-  managedFields.forEach((entry, index) => {
-    for (const error of managedFieldsEntryErrors(entry, index)) errors.add(() => error);
-  });
-  return errors.all;
-}
-
-function managedFieldsEntryErrors(entry: ManagedFieldsEntry, index: number): FieldError[] {
-  const path = `metadata.managedFields[${index}]`;
-  return [
-    ...(entry.operation === 'Apply' || entry.operation === 'Update'
-      ? []
-      : [invalidValue(`${path}.operation`, entry.operation ?? '', 'must be `Apply` or `Update`')]),
-    ...(entry.fieldsType === undefined || entry.fieldsType === 'FieldsV1'
-      ? []
-      : [invalidValue(`${path}.fieldsType`, entry.fieldsType, 'must be `FieldsV1`')]),
-    ...managerErrors(`${path}.manager`, entry.manager ?? '', managerCharactersMax),
-    ...(Buffer.byteLength(entry.subresource ?? '') > subresourceBytesMax
-      ? [tooLong(`${path}.subresource`, subresourceBytesMax)]
-      : []),
-  ];
+function validateManagedFieldsEntry(
+  { operation, fieldsType, manager, subresource }: ManagedFieldsEntry,
+  problems: Problems,
+): void {
+  if (operation !== 'Apply' && operation !== 'Update')
+    problems.at('operation').invalid(operation ?? '', 'must be `Apply` or `Update`');
+  if (fieldsType !== undefined && fieldsType !== 'FieldsV1')
+    problems.at('fieldsType').invalid(fieldsType, 'must be `FieldsV1`');
+  validateManager(manager ?? '', managerCharactersMax, problems.at('manager'));
+  if (Buffer.byteLength(subresource ?? '') > subresourceBytesMax)
+    problems.at('subresource').tooLong(subresourceBytesMax);
 }
 
 /** As in kube-apiserver, but in characters, like the query parameter, as the specification says. */
@@ -255,26 +204,20 @@ const managerCharactersMax = 128;
 /** As in kube-apiserver; no subresource has a longer name. */
 const subresourceBytesMax = 256;
 
-/** Errors about the name of a field manager. */
-export function managerErrors(field: string, manager: string, charactersMax: number): FieldError[] {
+/** Validates the name of a field manager. */
+export function validateManager(manager: string, charactersMax: number, problems: Problems): void {
   // No text has more characters than it has code units, so most need no count.
   if (manager.length > charactersMax && Array.from(manager).length > charactersMax)
-    return [tooManyCharacters(field, charactersMax)];
-  if (printableAscii.test(manager)) return [];
+    return void problems.tooManyCharacters(charactersMax);
+  if (printableAscii.test(manager)) return;
   let position = 0;
   for (const character of manager) {
     if (!isPrintable(character)) {
-      return [
-        invalidValue(
-          field,
-          manager,
-          `invalid character U+${requireValue(character.codePointAt(0)).toString(16).toUpperCase().padStart(4, '0')} (at position ${position})`,
-        ),
-      ];
+      const code = requireValue(character.codePointAt(0)).toString(16).toUpperCase().padStart(4, '0');
+      return void problems.invalid(manager, `invalid character U+${code} (at position ${position})`);
     }
     position += Buffer.byteLength(character);
   }
-  return [];
 }
 
 const printableAscii = /^[ -~]*$/;

@@ -3,6 +3,7 @@ import {
   type Applied,
   badRequest,
   dropUnwritable,
+  formatPath,
   isJsonObject,
   type JsonObject,
   type Kind,
@@ -61,7 +62,9 @@ function* readConfiguration(
   requireTypeNames(kind, value);
   audit?.logRequestObject(value, body.length);
   try {
-    const configuration = readApplied(kind.schema, dropUnwritable(kind, part, value), (path) => unknown.push(path));
+    const configuration = readApplied(kind.schema, dropUnwritable(kind, part, value), (path) =>
+      unknown.push(formatPath(path)),
+    );
     // kube-apiserver reports duplicates in other words, and then no unknown fields.
     const where = faults.length > 0 ? 'error strict decoding YAML: error converting YAML to JSON: ' : strictError;
     reportFieldProblems({ faults, hasMoreDocuments, unknown, where }, validation, warn);

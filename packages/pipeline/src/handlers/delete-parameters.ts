@@ -4,6 +4,7 @@ import {
   decode,
   deleteOptions,
   type Integer,
+  Problems,
   type TypeNames,
   WrongTypeError,
 } from '@cluster-apiserver/model';
@@ -11,7 +12,7 @@ import type { DeleteOptions } from '@cluster-apiserver/registry';
 import { type BodyFormat, formatOfBody, rejectUnparsable } from '../request-body/body-formats.ts';
 import { readBody } from '../request-body/read-body.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
-import { dryRunErrors, invalidOptionsError } from '../query-parameters.ts';
+import { requireValidOptions, validateDryRun } from '../query-parameters.ts';
 import { readBoolean, readExactBoolean, readExactInteger, readString } from '../request-info.ts';
 import { ignoreReadErrorsParameter } from './unsafe-deletion.ts';
 
@@ -37,8 +38,9 @@ export async function readDeleteParameters(context: AuthenticatedContext): Promi
   const body = raw.length === 0 ? {} : parseOptions(raw, format);
   if (raw.length > 0) context.audit?.logRequestObject(body, raw.length);
   const dryRun = [...query.getAll('dryRun'), ...(body.dryRun ?? [])];
-  const errors = dryRunErrors(dryRun);
-  if (errors.length > 0) throw invalidOptionsError('DeleteOptions', errors);
+  const problems = new Problems();
+  validateDryRun(dryRun, problems);
+  requireValidOptions('DeleteOptions', problems);
   return {
     dryRun: dryRun.length > 0,
     ignoreReadErrors: body[ignoreReadErrorsParameter] ?? readExactBoolean(query, ignoreReadErrorsParameter),

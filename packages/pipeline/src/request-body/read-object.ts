@@ -2,6 +2,7 @@ import { type Call, type Clock, largeBytesMin, runTask, type SyncTask } from '@c
 import {
   badRequest,
   decode,
+  formatPath,
   isJsonObject,
   type JsonObject,
   type KubeObject,
@@ -57,7 +58,7 @@ function decodeObject(
   const typed = withExplicitReset(withTypeNames(kind, parsed.value));
   const unknown: string[] = [];
   try {
-    const object = decode(kind.schema, typed, (path) => unknown.push(path));
+    const object = decode(kind.schema, typed, (path) => unknown.push(formatPath(path)));
     requireKnownFieldsNotDeep(kind, parsed, unknown);
     const faults = withoutFaultsIn(unknown, parsed.faults);
     const where = `${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: ${strictError}`;

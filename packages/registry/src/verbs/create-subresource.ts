@@ -1,5 +1,5 @@
 import type { Call } from '@cluster-apiserver/base';
-import { decode, invalid, invalidValue, type KubeObject, type Subresource } from '@cluster-apiserver/model';
+import { decode, invalid, type KubeObject, Problems, type Subresource } from '@cluster-apiserver/model';
 import { runAdmission } from '../write/admission.ts';
 import { get } from './get.ts';
 import type { Resource } from '../resource.ts';
@@ -31,8 +31,12 @@ export function createSubresource(
 function withNameOfPath({ served }: Resource, form: Subresource, name: string, request: KubeObject): KubeObject {
   const given = request.metadata.name ?? name;
   if (given !== name)
-    throw invalid(form, name, [
-      invalidValue('metadata.name', given, `must match the name of the ${served.singular} if specified`),
-    ]);
+    throw invalid(
+      form,
+      name,
+      new Problems()
+        .at('metadata', 'name')
+        .invalid(given, `must match the name of the ${served.singular} if specified`),
+    );
   return { ...request, metadata: { ...request.metadata, name } };
 }

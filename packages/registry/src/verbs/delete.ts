@@ -1,19 +1,17 @@
 import type { Task } from '@cluster-apiserver/base';
 import {
   conflict,
-  type FieldError,
   foregroundFinalizer,
   formatTime,
   increment,
   type Integer,
-  invalid,
-  invalidValue,
   type Kind,
   type KubeObject,
   notFound,
-  notSupported,
   numberOf,
   orphanFinalizer,
+  Problems,
+  requireValid,
   type Status,
   StatusError,
   success,
@@ -116,21 +114,15 @@ const deletedStatus = (kind: Kind, { metadata }: KubeObject): Status =>
 
 function validateDeleteOptions(options: DeleteOptions): void {
   const { gracePeriodSeconds, orphanDependents, propagationPolicy } = options;
-  const errors: FieldError[] = [];
+  const problems = new Problems();
   if (gracePeriodSeconds !== undefined && numberOf(gracePeriodSeconds) < 0)
-    errors.push(invalidValue('gracePeriodSeconds', gracePeriodSeconds, 'must be greater than or equal to 0'));
-  if (orphanDependents !== undefined && propagationPolicy !== undefined) {
-    errors.push(
-      invalidValue(
-        'propagationPolicy',
-        propagationPolicy,
-        'orphanDependents and deletionPropagation cannot be both set',
-      ),
-    );
-  } else if (propagationPolicy !== undefined && !propagationPolicies.includes(propagationPolicy)) {
-    errors.push(notSupported('propagationPolicy', propagationPolicy, [...propagationPolicies, 'nil']));
-  }
-  if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', errors);
+    problems.at('gracePeriodSeconds').invalid(gracePeriodSeconds, 'must be greater than or equal to 0');
+  const at = problems.at('propagationPolicy');
+  if (orphanDependents !== undefined && propagationPolicy !== undefined)
+    at.invalid(propagationPolicy, 'orphanDependents and deletionPropagation cannot be both set');
+  else if (propagationPolicy !== undefined && !propagationPolicies.includes(propagationPolicy))
+    at.notSupported(propagationPolicy, [...propagationPolicies, 'nil']);
+  requireValid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', problems);
 }
 
 function requirePreconditions(kind: Kind, current: Outcome, { preconditions }: DeleteOptions): void {

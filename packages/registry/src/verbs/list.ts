@@ -1,12 +1,5 @@
 import { requireValue, schedulerOf } from '@cluster-apiserver/base';
-import {
-  badRequest,
-  type FieldError,
-  forbidden,
-  invalid,
-  notSupported,
-  type ShardSelector,
-} from '@cluster-apiserver/model';
+import { badRequest, Problems, requireValid, type ShardSelector } from '@cluster-apiserver/model';
 import { type Call, itemKey, type ListPage, type Revision, textOfItemKey, type View } from '@cluster-apiserver/storage';
 import { type Continuation, decodeContinue, encodeContinue } from '../read/continue-token.ts';
 import { waitUntilFresh } from '../read/wait-until-fresh.ts';
@@ -46,8 +39,7 @@ export interface ObjectList {
 
 /** Implements "list" for every kind. */
 export async function list(resource: Resource, options: ListOptions, call: Call): Promise<ObjectList> {
-  const errors = listOptionsErrors(options);
-  if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
+  validateListOptions(options);
   validateNamespace(options.namespace);
   const wanted = parseResourceVersion(options.resourceVersion);
   if (options.continue && typeof wanted === 'number') {
@@ -180,25 +172,18 @@ async function listFromHistory(
   }
 }
 
-function listOptionsErrors({
-  resourceVersion,
-  resourceVersionMatch: match,
-  continue: token,
-  sendInitialEvents,
-}: ListOptions): FieldError[] {
-  const errors: FieldError[] = [];
-  if (sendInitialEvents !== undefined)
-    errors.push(forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list'));
-  if (!match) return errors;
-  if (!resourceVersion)
-    errors.push(
-      forbidden('resourceVersionMatch', 'resourceVersionMatch is forbidden unless resourceVersion is provided'),
-    );
-  if (token)
-    errors.push(forbidden('resourceVersionMatch', 'resourceVersionMatch is forbidden when continue is provided'));
-  if (match !== 'Exact' && match !== 'NotOlderThan')
-    errors.push(notSupported('resourceVersionMatch', match, ['Exact', 'NotOlderThan', '']));
-  if (match === 'Exact' && resourceVersion === '0')
-    errors.push(forbidden('resourceVersionMatch', 'resourceVersionMatch "Exact" is forbidden for resourceVersion "0"'));
-  return errors;
+function validateListOptions(options: ListOptions): void {
+  const { resourceVersion, resourceVersionMatch: match } = options;
+  const problems = new Problems();
+  if (options.sendInitialEvents !== undefined)
+    problems.at('sendInitialEvents').forbidden('sendInitialEvents is forbidden for list');
+  if (match) {
+    const at = problems.at('resourceVersionMatch');
+    if (!resourceVersion) at.forbidden('resourceVersionMatch is forbidden unless resourceVersion is provided');
+    if (options.continue) at.forbidden('resourceVersionMatch is forbidden when continue is provided');
+    if (match !== 'Exact' && match !== 'NotOlderThan') at.notSupported(match, ['Exact', 'NotOlderThan', '']);
+    if (match === 'Exact' && resourceVersion === '0')
+      at.forbidden('resourceVersionMatch "Exact" is forbidden for resourceVersion "0"');
+  }
+  requireValid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', problems);
 }

@@ -3,11 +3,12 @@ import {
   toServed,
   toStored,
   decode,
+  formatPath,
   invalid,
-  invalidValue,
   type Kind,
   type KubeObject,
   notFound,
+  Problems,
   withExplicitReset,
   WrongTypeError,
 } from '@cluster-apiserver/model';
@@ -64,10 +65,10 @@ function* patchObject(
   yield;
   const unknown: string[] = [];
   try {
-    const decoded = decode(served.schema, withExplicitReset(result), (path) => unknown.push(path));
+    const decoded = decode(served.schema, withExplicitReset(result), (path) => unknown.push(formatPath(path)));
     const { kind = served.kind, apiVersion = served.apiVersion } = decoded;
     if (kind !== served.kind || apiVersion !== served.apiVersion)
-      throw new WrongTypeError('kind', `cannot be changed to ${kind} in version ${JSON.stringify(apiVersion)}`);
+      throw new WrongTypeError(['kind'], `cannot be changed to ${kind} in version ${JSON.stringify(apiVersion)}`);
     // The path implies kind and apiVersion, so a patch may leave them out, as a body may.
     const next = decoded.kind && decoded.apiVersion ? decoded : { ...decoded, kind, apiVersion };
     requireName(next, name);
@@ -76,7 +77,7 @@ function* patchObject(
     return withDistinctOwners(inNamespace(toStored(served, next), options.namespace), options.warn);
   } catch (error) {
     if (error instanceof WrongTypeError)
-      throw invalid({ group: '', kind: '' }, '', [invalidValue('patch', '', error.message)]);
+      throw invalid({ group: '', kind: '' }, '', new Problems().at('patch').invalid('', error.message));
     throw error;
   }
 }

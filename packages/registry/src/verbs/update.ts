@@ -2,10 +2,10 @@ import type { Call, Task } from '@cluster-apiserver/base';
 import {
   conflict,
   invalid,
-  invalidValue,
   type Kind,
   type KubeObject,
   notFound,
+  Problems,
   type StatusError,
 } from '@cluster-apiserver/model';
 import type { Outcome } from '../outcome.ts';
@@ -65,6 +65,8 @@ function* decideUpdate(
 }
 
 const versionMissing = ({ group, plural }: Kind, name: string): StatusError =>
-  invalid({ group, kind: plural }, name, [
-    invalidValue('metadata.resourceVersion', 0, 'must be specified for an update'),
-  ]);
+  invalid(
+    { group, kind: plural },
+    name,
+    new Problems().at('metadata', 'resourceVersion').invalid(0, 'must be specified for an update'),
+  );

@@ -1,5 +1,5 @@
 import { schedulerOf, throwIfAborted } from '@cluster-apiserver/base';
-import { type FieldError, forbidden, invalid, notSupported, StatusError } from '@cluster-apiserver/model';
+import { Problems, requireValid, StatusError } from '@cluster-apiserver/model';
 import { type Call, RevisionCompactedError } from '@cluster-apiserver/storage';
 import { requireReadable, scopeOf, type Selection } from '../read/selection.ts';
 import { waitUntilFresh } from '../read/wait-until-fresh.ts';
@@ -24,8 +24,7 @@ export interface WatchOptions extends Selection {
  */
 export function watch(resource: Resource, options: WatchOptions, call: Call): Promise<WatchReader> {
   return withStatusErrors(async () => {
-    const errors = watchOptionsErrors(options);
-    if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', errors);
+    validateWatchOptions(options);
     validateNamespace(options.namespace);
     const { collection, channels } = resource;
     const from = parseResourceVersion(options.resourceVersion);
@@ -81,27 +80,16 @@ function failedWatch(error: unknown): WatchReader {
   };
 }
 
-function watchOptionsErrors({
-  resourceVersionMatch: match,
-  sendInitialEvents,
-  continue: token,
-}: WatchOptions): FieldError[] {
-  const errors: FieldError[] = [];
+function validateWatchOptions({ resourceVersionMatch: match, sendInitialEvents, continue: token }: WatchOptions): void {
+  const problems = new Problems();
+  const at = problems.at('resourceVersionMatch');
   const supported = match === 'NotOlderThan';
   if (sendInitialEvents !== undefined && !supported)
-    errors.push(
-      forbidden('resourceVersionMatch', 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'),
-    );
+    at.forbidden('sendInitialEvents requires setting resourceVersionMatch to NotOlderThan');
   if (match && sendInitialEvents === undefined)
-    errors.push(
-      forbidden(
-        'resourceVersionMatch',
-        'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
-      ),
-    );
-  if (match && !supported) errors.push(notSupported('resourceVersionMatch', match, ['NotOlderThan']));
-  if (match && token)
-    errors.push(forbidden('resourceVersionMatch', 'resourceVersionMatch is forbidden when continue is provided'));
-  else if (token) errors.push(forbidden('continue', 'continue is forbidden for watch'));
-  return errors;
+    at.forbidden('resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided');
+  if (match && !supported) at.notSupported(match, ['NotOlderThan']);
+  if (match && token) at.forbidden('resourceVersionMatch is forbidden when continue is provided');
+  else if (token) problems.at('continue').forbidden('continue is forbidden for watch');
+  requireValid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', problems);
 }

@@ -5,13 +5,14 @@ import {
   keepOtherParts,
   formatTime,
   hasValidManagedFields,
-  invalid,
-  labelCountErrors,
   type Kind,
   type KubeObject,
   managedFieldsAfterUpdate,
+  Problems,
   requireBoundedValues,
+  requireValid,
   type ServedKind,
+  validateLabelCount,
   validateObjectMeta,
   withoutManagedFields,
   dropUnwritable,
@@ -62,20 +63,20 @@ export function* validateNewObject({ kind }: ResourceKind, draft: KubeObject, op
   const object = canonical(kind, kind.prepare?.(draft, undefined) ?? draft);
   yield;
   requireBoundedValues(object);
-  const errors = [
-    ...validateObjectMeta(object.metadata, kind),
-    ...(kind.validate?.(object, undefined) ?? []),
-    ...(kind.validateInSteps ? yield* kind.validateInSteps(object, undefined) : []),
-  ];
-  if (errors.length > 0) throw invalid(errorKindOf(kind), object.metadata.name ?? '', errors);
+  const problems = new Problems();
+  validateObjectMeta(object.metadata, kind, problems);
+  kind.validate?.(object, undefined, problems);
+  if (kind.validateInSteps) yield* kind.validateInSteps(object, undefined, problems);
+  requireValid(errorKindOf(kind), object.metadata.name ?? '', problems);
   for (const warning of kind.warnings?.(object, undefined) ?? []) options.warn(warning);
   return object;
 }
 
 /** Rejects too many labels early: tracking the ownership of each would be much work for an object that is invalid anyway. */
 export function requireBoundedLabels(kind: Kind, { metadata }: KubeObject, before: KubeObject | undefined): void {
-  const errors = labelCountErrors(metadata, before?.metadata ?? {});
-  if (errors.length > 0) throw invalid(errorKindOf(kind), metadata.name ?? '', errors);
+  const problems = new Problems();
+  validateLabelCount(metadata, before?.metadata ?? {}, problems);
+  requireValid(errorKindOf(kind), metadata.name ?? '', problems);
 }
 
 /** The kind that validation errors name. For a view it is the stored kind, because the errors name its fields. */

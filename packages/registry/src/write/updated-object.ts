@@ -4,11 +4,12 @@ import {
   keepOtherParts,
   conflict,
   formatTime,
-  invalid,
   type Kind,
   type KubeObject,
   managedFieldsAfterUpdate,
+  Problems,
   requireBoundedValues,
+  requireValid,
   sameJson,
   sameOwnership,
   validateObjectMeta,
@@ -93,16 +94,14 @@ function* validateUpdate(
   const object = keepTimesIfUnchanged(live, written);
   yield;
   requireBoundedValues(object, live);
-  const immutable = validateObjectMetaUpdate(object, live);
-  const errors = [
-    ...validateObjectMeta(object.metadata, kind, live.metadata),
-    // Twice, as kube-apiserver reports them: by the rules of all objects, and by those of the kind.
-    ...immutable,
-    ...immutable,
-    ...(kind.validate?.(object, live) ?? []),
-    ...(kind.validateInSteps ? yield* kind.validateInSteps(object, live) : []),
-  ];
-  if (errors.length > 0) throw invalid(errorKindOf(kind), object.metadata.name ?? '', errors);
+  const problems = new Problems();
+  validateObjectMeta(object.metadata, kind, problems, live.metadata);
+  // Twice, as kube-apiserver reports them: by the rules of all objects, and by those of the kind.
+  validateObjectMetaUpdate(object, live, problems);
+  validateObjectMetaUpdate(object, live, problems);
+  kind.validate?.(object, live, problems);
+  if (kind.validateInSteps) yield* kind.validateInSteps(object, live, problems);
+  requireValid(errorKindOf(kind), object.metadata.name ?? '', problems);
   for (const warning of kind.warnings?.(object, live) ?? []) options.warn(warning);
   yield;
   const released = live.metadata.deletionTimestamp !== undefined && !isHeld(kind, object);

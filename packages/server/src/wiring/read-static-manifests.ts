@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { errorMessage } from '@cluster-apiserver/base';
 import { ConfigurationError, type Manifest, type Problem, readManifests } from '@cluster-apiserver/config';
-import { decode, type KubeObject, StatusError, WrongTypeError } from '@cluster-apiserver/model';
+import { decode, formatPath, type KubeObject, type Path, StatusError, WrongTypeError } from '@cluster-apiserver/model';
 import {
   findStaticPolicyProblems,
   findStaticWebhookProblems,
@@ -110,7 +110,7 @@ export async function readStaticManifests(
       if (found && named) {
         const { name = '' } = found.object.metadata;
         const other = named.get(name);
-        const ofName = (message: string): number => problems.push({ path: 'metadata.name', message });
+        const ofName = (message: string): number => problems.push({ path: ['metadata', 'name'], message });
         if (!name.endsWith(staticSuffix))
           ofName(`Invalid value: ${JSON.stringify(name)}: must end with ${JSON.stringify(staticSuffix)}`);
         else if (other) ofName(`Duplicate value: ${JSON.stringify(name)}: ${places.get(other)?.place}`);
@@ -125,15 +125,15 @@ export async function readStaticManifests(
       [...(objects.get(resource) ?? [])].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, one]) => one),
     hasName: (resource, name) => names.get(resource)?.has(name) ?? false,
     locate: (problems) =>
-      [...problems].flatMap(([object, texts]) =>
-        texts.flatMap((text) => places.get(object)?.problem(splitPath(text)) ?? []),
+      [...problems].flatMap(([object, { errors }]) =>
+        errors.flatMap((error) => places.get(object)?.problem(error) ?? []),
       ),
   };
 }
 
-/** A problem of an object, at a path into it; empty for the object as a whole. */
+/** A problem at a path into an object; empty for the object as a whole. */
 interface ObjectProblem {
-  readonly path: string;
+  readonly path: Path;
   readonly message: string;
   readonly saysPath?: boolean;
 }
@@ -144,13 +144,7 @@ interface ObjectSource {
 }
 
 const toProblem = ({ problem }: Manifest, place: string, { path: at, message, saysPath }: ObjectProblem): Problem =>
-  problem(at, message, `${place}: ${at === '' || saysPath ? '' : `${at}: `}${message}`);
-
-/** Splits a message that begins with a path. */
-function splitPath(text: string): ObjectProblem {
-  const [, at = '', message = text] = /^([^\s:]+): (.*)$/s.exec(text) ?? [];
-  return { path: at, message };
-}
+  problem(at, message, `${place}: ${at.length === 0 || saysPath ? '' : `${formatPath(at)}: `}${message}`);
 
 function parseManifests(file: string, text: string, faults: Problem[]): readonly Manifest[] {
   try {
@@ -181,7 +175,7 @@ function findResource(
   const resource = resources.find(({ served }) => served.apiVersion === apiVersion && served.kind === kind);
   if (!resource) {
     const known = resources.map(({ served }) => `${served.kind} of ${served.apiVersion}`).join(' or ');
-    problems.push({ path: '', message: `unsupported resource ${kind} of ${apiVersion}: expected ${known}` });
+    problems.push({ path: [], message: `unsupported resource ${kind} of ${apiVersion}: expected ${known}` });
   }
   return resource;
 }
@@ -195,20 +189,25 @@ async function decodeObject(
   const options = { namespace: undefined, dryRun: true, manager: 'apiserver', warn: () => {} };
   try {
     const decoded = decode(resource.kind.schema, value, (field) =>
-      problems.push({ path: field, message: `unknown field ${JSON.stringify(field)}`, saysPath: true }),
+      problems.push({ path: field, message: `unknown field ${JSON.stringify(formatPath(field))}`, saysPath: true }),
     );
     return { resource, object: await buildObject(resource, decoded, options) };
   } catch (error) {
-    if (error instanceof WrongTypeError) problems.push(splitPath(error.message));
+    if (error instanceof WrongTypeError) problems.push(toObjectProblem(error));
     else if (error instanceof StatusError) problems.push(...toObjectProblems(error));
     else throw error;
     return undefined;
   }
 }
 
-function toObjectProblems({ message, details }: StatusError): readonly ObjectProblem[] {
-  const causes = details?.causes ?? [];
-  return causes.length === 0
-    ? [{ path: '', message }]
-    : causes.map(({ field = '', message: text }) => ({ path: field, message: text }));
+/** A problem of the object as a whole says so. */
+const toObjectProblem = ({ path: at, problem, message }: WrongTypeError): ObjectProblem =>
+  at.length === 0 ? { path: at, message } : { path: at, message: problem };
+
+function toObjectProblems({ message, problems, details }: StatusError): readonly ObjectProblem[] {
+  if (!problems) return [{ path: [], message }];
+  const { errors } = problems;
+  // Those beyond the bound are counted in the last cause.
+  const more = details?.causes?.slice(errors.length) ?? [];
+  return [...errors, ...more.map((cause) => ({ path: [], message: cause.message }))];
 }

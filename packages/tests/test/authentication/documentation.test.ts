@@ -8,7 +8,7 @@ import {
   loadKubeconfig,
 } from '@cluster-apiserver/config';
 import { kinds } from '@cluster-apiserver/kinds';
-import { decode, parseYaml } from '@cluster-apiserver/model';
+import { decode, formatPath, parseYaml, Problems } from '@cluster-apiserver/model';
 import { services } from '../../../kinds/test/services.ts';
 
 const page = path.resolve(import.meta.dirname, '..', '..', '..', '..', 'docs', 'authentication.md');
@@ -38,6 +38,9 @@ test('the configuration files of the page are valid', () => {
 function faultsOfClusterRole(text: string): readonly unknown[] {
   const kind = kinds(services).find((one) => one.kind === 'ClusterRole');
   const unknownFields: string[] = [];
-  const role = kind && decode(kind.schema, parseYaml(text).value, (field) => unknownFields.push(field));
-  return role ? [...unknownFields, ...(kind.validate?.(role, undefined) ?? [])] : ['no such kind'];
+  const role = kind && decode(kind.schema, parseYaml(text).value, (path) => unknownFields.push(formatPath(path)));
+  if (!role) return ['no such kind'];
+  const problems = new Problems();
+  kind.validate?.(role, undefined, problems);
+  return [...unknownFields, ...problems.errors];
 }

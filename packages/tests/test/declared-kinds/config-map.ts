@@ -4,7 +4,6 @@ import {
   bytes,
   defineKind,
   field,
-  forbidden,
   map,
   nameColumn,
   sameJson,
@@ -26,11 +25,11 @@ export const configMap = defineKind({
   shortNames: ['cm'],
   description: 'Configuration data for pods.',
   fields,
-  validate: (configMap, current) => {
-    if (!current?.immutable) return [];
-    const names = ['data', 'binaryData', 'immutable'] as const;
-    const changed = names.filter((name) => !sameJson(configMap[name], current[name]));
-    return changed.map((name) => forbidden(name, 'field is immutable when `immutable` is set'));
+  validate: (configMap, current, problems) => {
+    if (!current?.immutable) return;
+    for (const name of ['data', 'binaryData', 'immutable'] as const)
+      if (!sameJson(configMap[name], current[name]))
+        problems.at(name).forbidden('field is immutable when `immutable` is set');
   },
   columns: [
     nameColumn,

@@ -1,4 +1,4 @@
-import { defineKind, field, list, object, publicationOf, required, string, tooLong } from '@cluster-apiserver/model';
+import { defineKind, field, list, object, publicationOf, string } from '@cluster-apiserver/model';
 
 const group = { group: 'permissions.example.com', version: 'v1' };
 
@@ -24,8 +24,10 @@ export const role = defineKind({
   singular: 'role',
   description: 'A set of permissions.',
   fields,
-  validate: ({ rules, title = '' }) => [
-    ...(rules ?? []).flatMap(({ verbs }, index) => (verbs.length === 0 ? [required(`rules[${index}].verbs`)] : [])),
-    ...(Buffer.byteLength(title) > titleBytesMax ? [tooLong('title', titleBytesMax)] : []),
-  ],
+  validate: ({ rules, title = '' }, _, problems) => {
+    problems.at('rules').each(rules ?? [], ({ verbs }, at) => {
+      if (verbs.length === 0) at.at('verbs').required();
+    });
+    if (Buffer.byteLength(title) > titleBytesMax) problems.at('title').tooLong(titleBytesMax);
+  },
 });

@@ -260,20 +260,20 @@ const validators: readonly Case[] = [
       model.validateObjectMetaUpdate(
         account({ deletionTimestamp: 'x', finalizers: numbers(n).map((i) => `a/${i}`) }),
         account({ deletionTimestamp: 'x', finalizers: numbers(n).map((i) => `b/${i}`) }),
+        new model.Problems(),
       ),
   ],
   [
     'the answer about many errors',
-    (n) => () =>
-      model.invalid(
-        { group: '', kind: 'K' },
-        'n',
-        numbers(n).map((i) => model.invalidValue(`f[${i}]`, 'x', 'is wrong')),
-      ),
+    (n) => () => {
+      const problems = new model.Problems();
+      problems.at('f').each(numbers(n), (_, at) => at.invalid('x', 'is wrong'));
+      return model.invalid({ group: '', kind: 'K' }, 'n', problems);
+    },
   ],
 ];
 function validate(metadata: object): () => unknown {
-  return () => model.validateObjectMeta(account(metadata).metadata, serviceAccount);
+  return () => model.validateObjectMeta(account(metadata).metadata, serviceAccount, new model.Problems());
 }
 
 testGrowth({ patches, 'field sets': fieldSets, validators });

@@ -1,0 +1,16 @@
+import { formatPath, type Kind, type KubeObject, Problems } from '@cluster-apiserver/model';
+
+/** What the synchronous rules of a kind say about an object. */
+export function problemsOf({ validate }: Kind, object: KubeObject, current?: KubeObject): Problems {
+  const problems = new Problems();
+  validate?.(object, current, problems);
+  return problems;
+}
+
+/** The errors, each as its field, the end of its reason and perhaps its message. */
+export const errorTexts = ({ errors }: Problems, withMessage = false): string[] =>
+  errors.map(({ path, reason, message }) =>
+    [formatPath(path), reason.slice('FieldValue'.length), ...(withMessage ? [message] : [])].join(' '),
+  );
+
+export const fieldsOf = ({ errors }: Problems): string[] => errors.map(({ path }) => formatPath(path));

@@ -1,0 +1,172 @@
+import { setOwn } from '@cluster-apiserver/base';
+import { isJsonObject } from './json/json-object.ts';
+
+/** A step of a path into an object: the name of a field, the index in a list, or the key of a map. */
+export type Step = string | number | { readonly key: string };
+export type Path = readonly Step[];
+
+/** A path as people read it: `spec.rules[0].data[key]`. */
+export function formatPath(path: Path): string {
+  let text = '';
+  for (const step of path)
+    text +=
+      typeof step === 'number'
+        ? `[${step}]`
+        : typeof step === 'object'
+          ? `[${step.key}]`
+          : text === ''
+            ? step
+            : `.${step}`;
+  return text;
+}
+
+/** One thing wrong with one field. */
+export interface FieldError {
+  readonly path: Path;
+  readonly reason:
+    | 'FieldValueRequired'
+    | 'FieldValueInvalid'
+    | 'FieldValueNotSupported'
+    | 'FieldValueForbidden'
+    | 'FieldValueTooLong'
+    | 'FieldValueTooMany'
+    | 'FieldValueDuplicate';
+  readonly message: string;
+}
+
+/** The maximum number of errors in a response. More are usually the same mistake in many entries. */
+export const fieldErrorsMax = 100;
+
+interface Found {
+  readonly errors: FieldError[];
+  count: number;
+}
+
+/** From a place up to the root of its object. */
+interface Place {
+  readonly step: Step;
+  readonly parent: Place | undefined;
+}
+
+/**
+ * All that is wrong with an object, as seen from one place in it. Validators add to it, each with the part that it validates.
+ * Errors beyond a bound are counted and never made, and no text is built for a valid value.
+ */
+export class Problems {
+  readonly #found: Found;
+  readonly #place: Place | undefined;
+
+  /** Without arguments: at the root of an object about which nothing is known yet. */
+  constructor(found: Found = { errors: [], count: 0 }, place?: Place) {
+    this.#found = found;
+    this.#place = place;
+  }
+
+  /** The same problems, seen from a place below this one. */
+  at(...steps: readonly Step[]): Problems {
+    let place = this.#place;
+    for (const step of steps) place = { step, parent: place };
+    return new Problems(this.#found, place);
+  }
+
+  /** Validates each entry of a list at its place. */
+  each<T>(entries: readonly T[], validate: (entry: T, problems: Problems) => void): void {
+    for (const [index, entry] of entries.entries()) validate(entry, this.at(index));
+  }
+
+  /** How many errors were found at all places, listed or not. */
+  get count(): number {
+    return this.#found.count;
+  }
+
+  /** The first errors of all places. */
+  get errors(): readonly FieldError[] {
+    return this.#found.errors;
+  }
+
+  get path(): Path {
+    const steps: Step[] = [];
+    for (let place = this.#place; place; place = place.parent) steps.push(place.step);
+    return steps.toReversed();
+  }
+
+  required(detail = ''): this {
+    return this.#add('FieldValueRequired', () => withDetail('Required value', detail));
+  }
+
+  invalid(value: unknown, detail: string): this {
+    return this.#add('FieldValueInvalid', () => withDetail(`Invalid value: ${formatValue(value)}`, detail));
+  }
+
+  /** By a rule that returns what is wrong with a text, such as those for names. */
+  check(rule: (text: string) => readonly string[], text: string): this {
+    for (const detail of rule(text)) this.invalid(text, detail);
+    return this;
+  }
+
+  notSupported(value: unknown, supported: readonly string[]): this {
+    return this.#add(
+      'FieldValueNotSupported',
+      () =>
+        `Unsupported value: ${formatValue(value)}: supported values: ${supported.map((entry) => JSON.stringify(entry)).join(', ')}`,
+    );
+  }
+
+  duplicate(value: unknown): this {
+    return this.#add('FieldValueDuplicate', () => `Duplicate value: ${formatValue(value)}`);
+  }
+
+  forbidden(detail: string): this {
+    return this.#add('FieldValueForbidden', () => withDetail('Forbidden', detail));
+  }
+
+  /** For a text of more bytes in UTF-8: upstream's validation measures with Go's `len`, which counts bytes. */
+  tooLong(bytesMax: number): this {
+    return this.#add('FieldValueTooLong', () => `Too long: may not be more than ${bytesMax} bytes`);
+  }
+
+  tooManyCharacters(charactersMax: number): this {
+    return this.#add('FieldValueTooLong', () => `Too long: may not be more than ${charactersMax} characters`);
+  }
+
+  tooMany(count: number, countMax: number): this {
+    return this.#add('FieldValueTooMany', () => `Too many: ${count}: must have at most ${countMax} items`);
+  }
+
+  #add(reason: FieldError['reason'], message: () => string): this {
+    if (this.#found.count++ < fieldErrorsMax) this.#found.errors.push({ path: this.path, reason, message: message() });
+    return this;
+  }
+}
+
+const withDetail = (problem: string, detail: string): string => (detail ? `${problem}: ${detail}` : problem);
+
+/** A value in a message is cut here: it is for people, and the client has the whole. */
+const shownCharactersMax = 256;
+
+/** A value in a message, as JSON. */
+export function formatValue(value: unknown): string {
+  const text = JSON.stringify(truncateValue(value, { nodes: shownCharactersMax })) ?? 'null';
+  return text.length <= shownCharactersMax ? text : `${text.slice(0, shownCharactersMax)}…`;
+}
+
+/** As much of a value as can show: each node and each character of a text takes at least one character. */
+function truncateValue(value: unknown, budget: { nodes: number }): unknown {
+  budget.nodes--;
+  if (typeof value === 'string') return value.slice(0, shownCharactersMax);
+  if (Array.isArray(value)) {
+    const items: unknown[] = [];
+    for (const item of value) {
+      if (budget.nodes < 0) break;
+      items.push(truncateValue(item, budget));
+    }
+    return items;
+  }
+  if (!isJsonObject(value)) return value;
+  const out: Record<string, unknown> = {};
+  for (const key in value) {
+    if (budget.nodes < 0) break;
+    setOwn(out, key.slice(0, shownCharactersMax), truncateValue(value[key], budget));
+  }
+  return out;
+}
