@@ -30,7 +30,7 @@ export { type Random, seededRandom, systemRandom } from './random.ts';
 export { CleanupStack } from './cleanup-stack.ts';
 export { runSync, toSyncTask, largeBytesMin, runTask, awaitValue, type SyncTask, type Task } from './task.ts';
 export { ShortList } from './short-list.ts';
-export { TimeSlice, type TaskScheduler, schedulerOf } from './task-scheduler.ts';
+export { type Loop, type LaneName, loopOf } from './loop.ts';
 export {
   runInSpan,
   isSampled,

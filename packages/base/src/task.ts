@@ -4,7 +4,7 @@
  */
 import type { Call } from './call.ts';
 import type { Clock } from './clock.ts';
-import { schedulerOf, startSlice } from './task-scheduler.ts';
+import { loopOf } from './loop.ts';
 
 /** A task that never waits. Each step takes a few milliseconds at most, even for the largest input. */
 export type SyncTask<T> = Generator<undefined, T>;
@@ -45,13 +45,14 @@ export function runSync<T>(task: SyncTask<T>): T {
 export const largeBytesMin = 32 * 1024;
 
 /**
- * Runs a task. A short one completes synchronously. A task that takes longer, or is known to be large, shares time slices
- * with other long tasks, and its caller continues in a new slice. A call that is aborted ends the task between slices.
+ * Runs a task. A short one completes synchronously, unless the iteration of the event loop is late. A task that takes longer,
+ * or is known to be large, shares time slices with other long tasks, and its caller continues in a new slice. A call that is
+ * aborted ends the task between slices.
  */
 export function runTask<T>(clock: Clock, call: Call | undefined, task: Task<T>, isLarge: true): Promise<T>;
 export function runTask<T>(clock: Clock, call: Call | undefined, task: Task<T>, isLarge?: boolean): T | Promise<T>;
 export function runTask<T>(clock: Clock, call: Call | undefined, task: Task<T>, isLarge = false): T | Promise<T> {
-  if (isLarge) return runInSlices(clock, call, task, undefined);
+  if (isLarge || loopOf(clock).isLate) return runInSlices(clock, call, task, undefined);
   const first = runSlice(task, () => task.next(), startSlice(clock));
   return first.done ? first.value : runInSlices(clock, call, task, first);
 }
@@ -62,7 +63,7 @@ async function runInSlices<T>(
   task: Task<T>,
   first: IteratorResult<Promise<unknown> | undefined, T> | undefined,
 ): Promise<T> {
-  const scheduler = schedulerOf(clock);
+  const loop = loopOf(clock);
   let isScheduled = first === undefined;
   let step = first;
   while (!step?.done) {
@@ -81,12 +82,21 @@ async function runInSlices<T>(
       throw call.signal?.reason;
     }
     step = isScheduled
-      ? await scheduler.schedule((shouldYield) => runSlice(task, resume, shouldYield))
+      ? await loop.schedule((shouldYield) => runSlice(task, resume, shouldYield))
       : runSlice(task, resume, startSlice(clock));
   }
   const { value } = step;
-  if (isScheduled) await scheduler.schedule(() => {});
+  if (isScheduled) await loop.schedule(() => {});
   return value;
+}
+
+/** A task that takes longer than this continues in slices. */
+const firstSliceMs = 4;
+
+/** Starts a slice. The returned function says whether it is over. */
+function startSlice(clock: Clock): () => boolean {
+  const endMs = clock.monotonicMs() + firstSliceMs;
+  return () => clock.monotonicMs() >= endMs;
 }
 
 /** Runs steps until the slice is over, or the task waits or ends. */

@@ -1,4 +1,4 @@
-import { schedulerOf } from '@cluster-apiserver/base';
+import { loopOf } from '@cluster-apiserver/base';
 import {
   encodeMessage,
   encodeEnvelope,
@@ -33,7 +33,7 @@ export function listBody(
     encoding === 'protobuf'
       ? encodeProtobufInSteps(served, transform, list, nowMs)
       : encodeTextInSteps(encoding, listJson(served, transform, list, nowMs));
-  return slicedBody(schedulerOf(clock), begin, countCharacters(list.items));
+  return slicedBody(loopOf(clock), begin, countCharacters(list.items));
 }
 
 /** The objects of a list that is joined at once, in bytes. Pieces would cost more than joining them. */

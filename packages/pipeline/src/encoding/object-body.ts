@@ -1,4 +1,4 @@
-import { type Clock, invariant, schedulerOf } from '@cluster-apiserver/base';
+import { type Clock, invariant, loopOf } from '@cluster-apiserver/base';
 import {
   type ByteString,
   encodeMessage,
@@ -28,7 +28,7 @@ export function objectBody(
     encoding === 'protobuf'
       ? encodeStoredProtobuf(kind, transform, json, nowMs)
       : encodeTextInSteps(encoding, objectJson(kind, transform, json, { nowMs }));
-  return slicedBody(schedulerOf(clock), begin, json.length);
+  return slicedBody(loopOf(clock), begin, json.length);
 }
 
 /** Encodes an object that is not stored. It is not longer than the request that it answers. */
@@ -44,7 +44,7 @@ export function unstoredObjectBody(
     encoding === 'protobuf'
       ? encodeProtobufInSteps(kind, transform, object, text.length, nowMs)
       : encodeTextInSteps(encoding, [text]);
-  return slicedBody(schedulerOf(clock), begin, text.length);
+  return slicedBody(loopOf(clock), begin, text.length);
 }
 
 export const unstoredObjectJson = (

@@ -1,4 +1,4 @@
-import { type TaskScheduler, unreachable } from '@cluster-apiserver/base';
+import { type Loop, unreachable } from '@cluster-apiserver/base';
 import { indentedJson, yamlText } from '@cluster-apiserver/model';
 import type { SizedBody, ChunkedBody } from '../exchange.ts';
 import { joinBuffers } from '../join-buffers.ts';
@@ -17,11 +17,7 @@ const sliceBytes = 64 * 1024;
 const wholeCharactersMax = 64 * 1024;
 
 /** Generates a body from stored objects of this total length. */
-export const slicedBody = (
-  turns: TaskScheduler,
-  begin: () => Steps,
-  characters: number,
-): ChunkedBody | Promise<SizedBody> =>
+export const slicedBody = (turns: Loop, begin: () => Steps, characters: number): ChunkedBody | Promise<SizedBody> =>
   characters <= wholeCharactersMax ? encodeInSteps(turns, begin()) : { chunks: () => generateSlices(turns, begin()) };
 
 /** Encodes JSON texts, none of which ends inside a token. */
@@ -44,7 +40,7 @@ function* jsonLine(texts: Iterable<string | undefined>): Generator<string | unde
 }
 
 /** Each slice is generated after the previous one has been sent. */
-async function* generateSlices(turns: TaskScheduler, steps: Steps): AsyncGenerator<Buffer> {
+async function* generateSlices(turns: Loop, steps: Steps): AsyncGenerator<Buffer> {
   try {
     for (;;) {
       const { bytes, isEnd } = await turns.schedule((isOver) => fillSlice(steps, isOver));
@@ -57,7 +53,7 @@ async function* generateSlices(turns: TaskScheduler, steps: Steps): AsyncGenerat
 }
 
 /** Everything that the steps generate. */
-export async function encodeInSteps(turns: TaskScheduler, steps: Steps): Promise<Buffer> {
+export async function encodeInSteps(turns: Loop, steps: Steps): Promise<Buffer> {
   const slices: Buffer[] = [];
   for await (const slice of generateSlices(turns, steps)) slices.push(slice);
   return joinBuffers(slices);

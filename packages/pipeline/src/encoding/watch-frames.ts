@@ -1,4 +1,4 @@
-import { schedulerOf } from '@cluster-apiserver/base';
+import { loopOf } from '@cluster-apiserver/base';
 import {
   type ByteString,
   bytesOf,
@@ -97,7 +97,7 @@ function createFrames(
     (namesColumns: boolean): FrameWriter =>
     (events) => {
       const steps = generate(events, namesColumns);
-      return events.some(isLarge) ? encodeInSteps(schedulerOf(clock), steps) : encodeAtOnce(steps);
+      return events.some(isLarge) ? encodeInSteps(loopOf(clock), steps) : encodeAtOnce(steps);
     };
   const later = writer(false);
   return {

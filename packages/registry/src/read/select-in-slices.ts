@@ -1,4 +1,4 @@
-import { requireValue, type TaskScheduler, schedulerOf } from '@cluster-apiserver/base';
+import { requireValue, type Loop, loopOf } from '@cluster-apiserver/base';
 import type { SortedSet, View } from '@cluster-apiserver/storage';
 import type { Resource } from '../resource.ts';
 import {
@@ -49,7 +49,7 @@ async function selectReadable(
   const scope = scopeOf(kind, selection);
   const matches = matcherOf(selection);
   const items = candidatesOf(view, kind, selection);
-  const turns = schedulerOf(clock);
+  const turns = loopOf(clock);
   const walk = new SelectionScan(items, scope, matches, startOf(scope, after), limit);
   if (matches) return walk.finish(turns);
   const isWhole = after === undefined && limit === Number.POSITIVE_INFINITY;
@@ -123,7 +123,7 @@ class SelectionScan implements Selected {
     return !this.more;
   }
 
-  async finish(turns: TaskScheduler): Promise<Selected> {
+  async finish(turns: Loop): Promise<Selected> {
     // The first of a slice is always looked at, however late it is.
     while (!this.isOver) await turns.schedule((isOver) => this.visit((visited) => visited > 0 && isOver()));
     return this;

@@ -1,4 +1,4 @@
-import { type Call, throwIfAborted, schedulerOf } from '@cluster-apiserver/base';
+import { type Call, throwIfAborted, loopOf } from '@cluster-apiserver/base';
 import { badRequest, type Status, StatusError, success } from '@cluster-apiserver/model';
 import { WriteInDoubtError } from '@cluster-apiserver/storage';
 import { type DeleteOptions, deleteObject } from './delete.ts';
@@ -28,7 +28,7 @@ export async function deleteCollection(
   const todo = [...found.items.map(({ name }) => name), ...unreadable].values();
   let deleted = 0;
   const failures: unknown[] = [];
-  const turns = schedulerOf(resource.clock);
+  const turns = loopOf(resource.clock);
   const work = async (): Promise<void> => {
     for (const name of todo) {
       try {

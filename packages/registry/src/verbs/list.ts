@@ -1,4 +1,4 @@
-import { requireValue, schedulerOf } from '@cluster-apiserver/base';
+import { requireValue, loopOf } from '@cluster-apiserver/base';
 import { badRequest, Problems, requireValid, type ShardSelector } from '@cluster-apiserver/model';
 import { type Call, itemKey, type ListPage, type Revision, textOfItemKey, type View } from '@cluster-apiserver/storage';
 import { type Continuation, decodeContinue, encodeContinue } from '../read/continue-token.ts';
@@ -131,7 +131,7 @@ async function listFromHistory(
   const scope = scopeOf(kind, options);
   const limit = limitOf(options);
   const matches = matcherOf(options);
-  const turns = schedulerOf(clock);
+  const turns = loopOf(clock);
   const items: StoredObject[] = [];
   let pageKeys = Math.min(Math.max(limit ?? pageKeysMax, matches ? pageKeysMin : 1), pageKeysMax);
   const readPage = (after: string | undefined): Promise<ListPage<CachedObject>> => {

@@ -1,4 +1,4 @@
-import { schedulerOf, throwIfAborted } from '@cluster-apiserver/base';
+import { loopOf, throwIfAborted } from '@cluster-apiserver/base';
 import { Problems, requireValid, StatusError } from '@cluster-apiserver/model';
 import { type Call, RevisionCompactedError } from '@cluster-apiserver/storage';
 import { requireReadable, scopeOf, type Selection } from '../read/selection.ts';
@@ -48,7 +48,7 @@ export function watch(resource: Resource, options: WatchOptions, call: Call): Pr
       throw error;
     }
     // Hundreds of watches that waited for the same revision would all begin in one turn.
-    return schedulerOf(resource.clock).runOrSchedule(() => {
+    return loopOf(resource.clock).runOrSchedule(() => {
       throwIfAborted(call);
       const view = collection.view();
       if (sendInitialEvents === false) return new Watcher(resource, channel(), view.revision);

@@ -1,5 +1,5 @@
 /** Decrypts the values of etcd with the transformer. */
-import { type Clock, schedulerOf, type Span } from '@cluster-apiserver/base';
+import { type Clock, loopOf, type Span } from '@cluster-apiserver/base';
 import { CorruptValueError, KeyUnavailableError } from '../errors.ts';
 import { revision } from '../revision.ts';
 import type { Entry, StoredValue, UnreadableEntry } from '../store.ts';
@@ -108,7 +108,7 @@ export class EntryReader {
     if (first !== timedOut) return first;
     this.#slowSources.add(source);
     // The time of thousands of values may be over at once.
-    return schedulerOf(this.#clock).runOrSchedule(() => {
+    return loopOf(this.#clock).runOrSchedule(() => {
       void this.#countPending(source, decrypting);
       const cause = new KeyUnavailableError('its key is still being decrypted');
       const unreadable = new CorruptValueError([keyValue.key], { cause });
@@ -131,7 +131,7 @@ export class EntryReader {
     // Copied, so that it does not keep the memory of the whole message.
     const own = { ...keyValue, value: Buffer.from(keyValue.value) };
     // Thousands of values may be retried together.
-    const retry = async (): Promise<Entry> => schedulerOf(this.#clock).runOrSchedule(() => this.read(own, timeoutMs));
+    const retry = async (): Promise<Entry> => loopOf(this.#clock).runOrSchedule(() => this.read(own, timeoutMs));
     return { key, revision: revision(modRevision), unreadable, retry };
   }
 

@@ -1,4 +1,4 @@
-import { awaitWithin, type Call, callUntil, type Clock, runTask, type TimeSlice } from '@cluster-apiserver/base';
+import { awaitWithin, type Call, callUntil, type Clock, loopOf, runTask } from '@cluster-apiserver/base';
 import type { Revision } from '../revision.ts';
 import type { Snapshot, Store, UnreadableEntry } from '../store.ts';
 import type { Collection } from './collection.ts';
@@ -13,7 +13,6 @@ export interface LoadOptions<Item extends CacheItem> {
   readonly collections: readonly Collection<Item>[];
   readonly collectionOf: (key: string) => Collection<Item> | undefined;
   readonly clock: Clock;
-  readonly slice: TimeSlice;
   readonly signal: AbortSignal;
 }
 
@@ -27,7 +26,7 @@ export interface Loaded {
 
 /** Reads all collections at one revision; the latest if `at` is undefined. Rejects if the signal aborts. */
 export async function loadCollections<Item extends CacheItem>(
-  { store, prefix, collections, collectionOf, clock, slice, signal }: LoadOptions<Item>,
+  { store, prefix, collections, collectionOf, clock, signal }: LoadOptions<Item>,
   at: Revision | undefined,
 ): Promise<Loaded> {
   // A slow store may take minutes for many objects. It fails if a page makes no progress, however long the load takes.
@@ -38,6 +37,7 @@ export async function loadCollections<Item extends CacheItem>(
       return signal.aborted;
     },
   };
+  const loop = loopOf(clock);
   const reloads = new Map(collections.map((collection) => [collection, collection.reload()]));
   const readPage = (after: string | undefined, revision: Revision | undefined): Promise<Snapshot> => {
     const page = store.list({ prefix, after, limit: pageKeys, revision, slowKeys: 'defer' }, call);
@@ -53,14 +53,13 @@ export async function loadCollections<Item extends CacheItem>(
     revision = page.revision;
     // The store reads the next page while this one is decoded.
     next = page.remaining > 0 ? readPage(page.entries.at(-1)?.key, revision) : undefined;
-    slice.resume();
     for (const entry of page.entries) {
+      if (!loop.hasTime('feed')) await loop.turn('feed');
       const collection = collectionOf(entry.key);
       if (!collection) continue;
       if (entry.unreadable) unreadable.push(entry);
       reloads.get(collection)?.add(entry);
       items++;
-      if (slice.shouldYield()) await slice.yieldToEventLoop();
     }
   } while (next);
   const publishers: (() => void)[] = [];

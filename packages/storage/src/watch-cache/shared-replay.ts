@@ -1,4 +1,4 @@
-import { type Clock, TimeSlice } from '@cluster-apiserver/base';
+import { type Clock, loopOf } from '@cluster-apiserver/base';
 import { type Revision, revision } from '../revision.ts';
 import type { ReplayReader } from './catch-up-reader.ts';
 import { ChangeWindow, type ItemChange } from './change-window.ts';
@@ -126,12 +126,13 @@ export class SharedReplay<Item extends CacheItem> {
   }
 
   async #read(sets: AsyncIterable<() => ReplayedChanges<Item>>): Promise<void> {
-    const slice = new TimeSlice(this.#clock);
+    const loop = loopOf(this.#clock);
     let error: unknown;
     try {
       for await (const changesOf of sets) {
+        if (!loop.hasTime('feed')) await loop.turn('feed');
+        // Once the replay has ended, nothing would end the pause.
         if (this.#abort.signal.aborted) return;
-        slice.resume();
         const { revision: at, changes, incomplete } = changesOf();
         for (const change of changes) {
           this.#window.add(change);
@@ -140,9 +141,6 @@ export class SharedReplay<Item extends CacheItem> {
         for (const one of incomplete) void this.#complete(one);
         this.#currentRevision = revision(Math.max(this.#currentRevision, at));
         this.#notifySoon();
-        if (slice.shouldYield()) await slice.yieldToEventLoop();
-        // Once the replay has ended, nothing would end the pause.
-        if (this.#abort.signal.aborted) return;
         if (this.#aheadWeight >= readAheadWeightMax) await this.#pause();
         if (this.#abort.signal.aborted) return;
       }

@@ -64,9 +64,9 @@ async function openDeferring() {
     },
   };
 }
+/** Long enough for a step that has to wait for its slice. */
 const settle = async (): Promise<void> => {
-  await new Promise(setImmediate);
-  await new Promise(setImmediate);
+  for (let iterations = 0; iterations < 10; iterations++) await new Promise(setImmediate);
 };
 
 test('a value whose decryption takes long can still be refused for good, and subscribers are reset', async () => {

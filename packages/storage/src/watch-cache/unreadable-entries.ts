@@ -1,5 +1,5 @@
 /** The unreadable entries of the cache. Only these are decrypted again when that may succeed. */
-import { type Clock, schedulerOf, type TaskScheduler } from '@cluster-apiserver/base';
+import { type Clock, loopOf, type Loop } from '@cluster-apiserver/base';
 import type { Entry, UnreadableEntry } from '../store.ts';
 
 /** Bounded, because the KMS plugin also serves other requests. */
@@ -11,7 +11,7 @@ export class UnreadableEntries {
   readonly #pending = new Set<UnreadableEntry>();
   readonly #onResolved: (entry: Entry) => void;
   /** Thousands of entries may become readable together, and each takes time to apply. */
-  readonly #turns: TaskScheduler;
+  readonly #turns: Loop;
   /** Entries that were postponed until these resolve. */
   readonly #postponed = new Map<Promise<void>, Set<UnreadableEntry>>();
   /** Entries that will be retried. */
@@ -27,7 +27,7 @@ export class UnreadableEntries {
    */
   constructor(onResolved: (entry: Entry) => void, clock: Clock) {
     this.#onResolved = onResolved;
-    this.#turns = schedulerOf(clock);
+    this.#turns = loopOf(clock);
   }
 
   /** The present entry of a key; undefined if it was deleted. */

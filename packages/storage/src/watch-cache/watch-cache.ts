@@ -3,7 +3,7 @@
  * below the prefix advances its revision. Lists and watches cannot disagree, because state, changes and revision advance
  * together in one turn of the event loop.
  */
-import { backoff, callUntil, type Clock, type Random, sleep, TimeSlice } from '@cluster-apiserver/base';
+import { backoff, callUntil, type Clock, type Loop, loopOf, type Random, sleep } from '@cluster-apiserver/base';
 import { HistoryReplacedError, RevisionCompactedError } from '../errors.ts';
 import type { HistoryReplaced } from '../etcd/history.ts';
 import { type Revision, revision } from '../revision.ts';
@@ -72,8 +72,8 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
   readonly #options: WatchCacheOptions<Item>;
   readonly #freshness: Freshness;
   readonly #unreadableEntries: UnreadableEntries;
-  /** Lists and the watch deliver thousands of entries at once, and share this time. */
-  readonly #slice: TimeSlice;
+  /** Lists and the watch deliver thousands of entries at once. */
+  readonly #loop: Loop;
   readonly #firstLoad = Promise.withResolvers<void>();
   readonly #closing = new AbortController();
   readonly #stopListening: () => void;
@@ -97,7 +97,7 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
       (entry) => this.#collectionOf(entry.key)?.resolveUnreadable(entry),
       clock,
     );
-    this.#slice = new TimeSlice(clock);
+    this.#loop = loopOf(clock);
     this.#stopListening = store.onHistoryReplaced((replaced) => this.#replaceHistory(replaced));
     this.#running = this.#run();
   }
@@ -186,7 +186,6 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
       collections: this.collections,
       collectionOf: (key: string) => this.#collectionOf(key),
       clock,
-      slice: this.#slice,
       signal: ended,
     };
     const { revision: from, items, unreadable, publish } = await loadCollections(loading, at);
@@ -200,12 +199,12 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
     report({ type: 'loaded', items, revision: from, tookMs: clock.monotonicMs() - startedMs });
     this.#firstLoad.resolve();
     // A KMS plugin that is unavailable may leave all values unreadable.
-    this.#slice.resume();
     for (const entry of unreadable) {
+      if (!this.#loop.hasTime('feed')) {
+        await this.#loop.turn('feed');
+        ended.throwIfAborted();
+      }
       this.#unreadableEntries.set(entry.key, entry);
-      if (!this.#slice.shouldYield()) continue;
-      await this.#slice.yieldToEventLoop();
-      ended.throwIfAborted();
     }
     // Keys became available during the load, maybe after these values had been read.
     if (this.#retries > retriesBefore) this.#unreadableEntries.retry();
@@ -215,13 +214,10 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
   async #follow(from: Revision, ended: AbortSignal, onProgress: () => void): Promise<void> {
     const { store, prefix } = this.#options;
     for await (const set of store.watch(prefix, from, ended, { withPrevious: false })) {
+      if (!this.#loop.hasTime('feed')) await this.#loop.turn('feed');
       if (ended.aborted) return;
       onProgress();
-      this.#slice.resume();
       this.#apply(set);
-      if (!this.#slice.shouldYield()) continue;
-      await this.#slice.yieldToEventLoop();
-      if (ended.aborted) return;
     }
   }
 

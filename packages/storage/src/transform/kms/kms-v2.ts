@@ -1,5 +1,5 @@
 import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
-import { schedulerOf, type Span } from '@cluster-apiserver/base';
+import { loopOf, type Span } from '@cluster-apiserver/base';
 import { KeyUnavailableError } from '../../errors.ts';
 import type { Pieces } from '../../pieces.ts';
 import { aesGcm } from '../aes-gcm.ts';
@@ -99,7 +99,7 @@ class KmsV2 implements KmsPlugin {
     const transformer = this.#keyOf(name, object, trace, usableKeys);
     if (!(transformer instanceof Promise)) return read(transformer);
     // Thousands of values may have waited for one key, and both a value and an error take time.
-    const turns = schedulerOf(this.#options.clock);
+    const turns = loopOf(this.#options.clock);
     return transformer.then(
       (loaded) =>
         turns.runOrSchedule(() => {
