@@ -1,4 +1,4 @@
-export { type AuditMeasures, createAuditor } from './auditor.ts';
+export { createAuditor } from './auditor.ts';
 export {
   uniteBackends,
   type AuditBackend,
@@ -9,5 +9,6 @@ export {
 } from './backend.ts';
 export type { LogFile, LogFiles } from './log-files.ts';
 export { shownTarget } from './shown-target.ts';
+export type { AuditMeasures } from './recorder.ts';
 export { RotatingLog } from './rotating-log.ts';
 export { createAuditWebhook } from './webhook.ts';

@@ -1,7 +1,7 @@
-import { largeBytesMin, runTask, type SyncTask } from '@cluster-apiserver/base';
-import type { AuditRule, AuditStage } from '@cluster-apiserver/config';
+import { type Clock, largeBytesMin, runTask, type SyncTask } from '@cluster-apiserver/base';
+import type { AuditLevel, AuditPolicy, AuditRule, AuditStage } from '@cluster-apiserver/config';
 import { isJsonObject, type Status, StatusError, type UserInfo } from '@cluster-apiserver/model';
-import type { AuditorOptions } from './auditor.ts';
+import type { AuditBackend } from './backend.ts';
 import {
   type EventFacts,
   type EventObjects,
@@ -36,6 +36,26 @@ const userAgentSuffix = '...TRUNCATED';
 
 /** Maximum characters of objects that are being serialized, over all requests. Further events have no objects. */
 const serializingCharactersMax = 64 * 1024 * 1024;
+
+export interface AuditorOptions {
+  readonly clock: Clock;
+  /** The active policy, which is evaluated once per request. */
+  readonly policy: () => AuditPolicy;
+  readonly backend: AuditBackend;
+  readonly measures: AuditMeasures;
+  /** Called with an error because of which objects were omitted from an event. */
+  readonly report: (error: unknown) => void;
+}
+
+/** Metrics of auditing. */
+export interface AuditMeasures {
+  /** An event was created. */
+  event(): void;
+  /** The level that the policy chose for a request. */
+  level(level: AuditLevel): void;
+  /** A request was rejected because its first event could not be recorded. */
+  rejected(): void;
+}
 
 /** Shared by all recorders. */
 export interface RecorderContext extends AuditorOptions {

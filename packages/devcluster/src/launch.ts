@@ -10,18 +10,9 @@ import { lock } from './lock.ts';
 import { beginLogs } from './logs.ts';
 import type { Options } from './options.ts';
 import { forgetChildren, type Pids, type Running, writeChildren, writePids } from './pids.ts';
+import type { Launcher } from './launcher.ts';
 import { type Plan, type Planned, plan } from './plan.ts';
-import { type Supervised, supervise, type SupervisorContext } from './supervise.ts';
-
-/** The environment of the launcher process. */
-export interface Launcher extends SupervisorContext {
-  readonly pid: number;
-  readonly node: string;
-  readonly etcd: string;
-  readonly env: NodeJS.ProcessEnv;
-  /** Aborts to stop the cluster, possibly before it has started. */
-  readonly signal: AbortSignal;
-}
+import { type Supervised, supervise } from './supervise.ts';
 
 export interface Cluster {
   readonly home: Home;

@@ -5,7 +5,7 @@ import { writeEncryptionConfiguration } from './encryption.ts';
 import { clientUrl, createEtcdPrograms } from './etcd-process.ts';
 import { createFrontProgram } from './front-process.ts';
 import type { Home } from './home.ts';
-import type { Launcher } from './launch.ts';
+import type { Launcher } from './launcher.ts';
 import { type Options, UsageError } from './options.ts';
 import { createReplicaPrograms, replicaUrl } from './replica-process.ts';
 import type { Program } from './supervise.ts';

@@ -8,9 +8,9 @@ import { plan } from '../src/run/plan.ts';
 import { Progress } from '../src/run/progress.ts';
 import { parse } from '../src/syntax/parser.ts';
 import { equal } from '../src/values/equal.ts';
-import { EntryMap, MapValue } from '../src/values/map-value.ts';
+import { EntryMap } from '../src/values/entry-map.ts';
+import { MapValue, Optional, TypeValue, Uint, type Value } from '../src/values/value.ts';
 import { parseDuration, parseTimestamp } from '../src/values/time.ts';
-import { Optional, TypeValue, Uint, type Value } from '../src/values/value.ts';
 
 /** One public test of the language, in the JSON of its protocol buffer. */
 export interface Case {

@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { compile, EvaluationError, formatType, fromJson, types, type Value } from '../src/index.ts';
 import { ConstructedObject, JsonPatchOperation } from '../src/values/constructed.ts';
-import { MapValue } from '../src/values/map-value.ts';
+import { Duration, FieldsValue, MapValue, Opaque, Optional, Timestamp, TypeValue, Uint } from '../src/values/value.ts';
 import { Quantity } from '../src/values/quantity.ts';
 import { Semver } from '../src/values/semver.ts';
 import { formatTimestamp } from '../src/values/time.ts';
-import { Duration, Opaque, Optional, Timestamp, TypeValue, Uint } from '../src/values/value.ts';
 
 /** What kube-apiserver says of an expression over `claims` and `user`. */
 export interface Answer {
@@ -79,6 +78,7 @@ export function show(value: Value): string {
   if (value instanceof Opaque) return [value.typeName, showOpaque(value)].join(' ').trim();
   if (value instanceof ConstructedObject) return `${value.typeName}{${showFields(value.fields)}}`;
   if (value instanceof JsonPatchOperation) return showOperation(value);
+  if (value instanceof FieldsValue) throw new Error(`${value.typeName} is not shown`);
   return `[${value.map(show).join(', ')}]`;
 }
 

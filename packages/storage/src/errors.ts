@@ -1,5 +1,5 @@
 import type { Revision } from './revision.ts';
-import type { StoredValue } from './store.ts';
+import type { StoredValue } from './stored-value.ts';
 
 export class KeyExistsError extends Error {
   override readonly name = 'KeyExistsError';

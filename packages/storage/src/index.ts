@@ -34,10 +34,10 @@ export type {
   ReadResult,
   Snapshot,
   Store,
-  StoredValue,
   UnreadableEntry,
   WriteOptions,
 } from './store.ts';
+export type { StoredValue } from './stored-value.ts';
 export { aesCbc } from './transform/aes-cbc.ts';
 export { aesGcm } from './transform/aes-gcm.ts';
 export { kmsV1Service, kmsV2Service } from './transform/kms/grpc-service.ts';

@@ -2,6 +2,7 @@ import type { Call } from '@cluster-apiserver/base';
 import type { CorruptValueError } from './errors.ts';
 import type { HistoryReplaced } from './etcd/history.ts';
 import type { Revision } from './revision.ts';
+import type { StoredValue } from './stored-value.ts';
 
 /**
  * The storage interface: values under keys, and one growing revision over all of them.
@@ -58,17 +59,6 @@ export interface WatchOptions {
 }
 
 export type { Call };
-
-export interface StoredValue {
-  readonly key: string;
-  readonly value: Buffer;
-  /** When the key was last written. */
-  readonly revision: Revision;
-  /** Whether the value should be rewritten although the object is unchanged, such as after a key rotation. */
-  readonly stale: boolean;
-  /** The `source` of the write; only in a watch, for values that this store has written itself. */
-  readonly source?: object | undefined;
-}
 
 /** A value that cannot be decrypted. It does not prevent reading other values. */
 export interface UnreadableEntry {

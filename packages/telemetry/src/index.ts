@@ -1,3 +1,4 @@
+export type { DeclaredMetric } from './declared-metric.ts';
 export { createHealth, type Endpoint, type Health } from './health.ts';
 export { createLog, type Log, type Omission } from './log.ts';
 export type { LogFields } from './log-line.ts';
@@ -5,18 +6,11 @@ export { type ByteOutput, createLogOutput } from './log-output.ts';
 export type { ExpositionFormat } from './exposition.ts';
 export {
   createMetrics,
-  type DeclaredMetric,
   createDoublingBuckets,
   type Exposition,
   type Metrics,
   type Observe,
   secondsBuckets,
 } from './metrics.ts';
-export {
-  type DropReason,
-  type OpenTracer,
-  openTracer,
-  type RequestSpan,
-  type Tracer,
-  type TracerMeasures,
-} from './tracer.ts';
+export { openTracer } from './open-tracer.ts';
+export type { DropReason, OpenTracer, RequestSpan, Tracer, TracerMeasures } from './tracer.ts';

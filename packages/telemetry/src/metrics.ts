@@ -1,4 +1,5 @@
 import { invariant } from '@cluster-apiserver/base';
+import type { DeclaredMetric } from './declared-metric.ts';
 import { Distribution, type ExemplarTrace } from './distribution.ts';
 import {
   contentTypes,
@@ -38,15 +39,6 @@ export interface Metrics {
 export interface Exposition {
   readonly contentType: string;
   readonly pieces: Iterable<string>;
-}
-
-/** The declaration of a metric, for documentation. */
-export interface DeclaredMetric {
-  readonly name: string;
-  readonly help: string;
-  readonly type: MetricType;
-  readonly labels: readonly string[];
-  readonly buckets: readonly number[];
 }
 
 export interface Declaration<Label extends string> {

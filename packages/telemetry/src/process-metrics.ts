@@ -1,7 +1,7 @@
 import { requireValue } from '@cluster-apiserver/base';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import type { MetricFamily, MetricType, Sample } from './exposition.ts';
-import type { DeclaredMetric } from './metrics.ts';
+import type { DeclaredMetric } from './declared-metric.ts';
 import { formatLabels } from './series.ts';
 
 /** Gauges with names of counters, which confuse tools; the sums over their types are equivalent. */

@@ -5,7 +5,8 @@ import { parseTraceContext, seededRandom, systemClock as clock } from '@cluster-
 import { usedHeapBytes } from '@cluster-apiserver/testkit/garbage';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type OtlpReceiver, startReceiver } from '@cluster-apiserver/testkit/otlp-receiver';
-import { type OpenTracer, openTracer, type TracerOptions } from './tracer.ts';
+import { openTracer } from './open-tracer.ts';
+import type { OpenTracer, TracerOptions } from './tracer.ts';
 
 const million = 1_000_000;
 const held = 2048; // as many as may wait

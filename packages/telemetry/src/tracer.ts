@@ -43,7 +43,3 @@ export interface TracerMeasures {
 export interface OpenTracer extends Tracer {
   close(): Promise<void>;
 }
-
-/** Loads OpenTelemetry only if tracing is configured: it takes memory and time. */
-export const openTracer = async (options: TracerOptions): Promise<OpenTracer> =>
-  (await import('./open-telemetry.ts')).openTelemetryTracer(options);

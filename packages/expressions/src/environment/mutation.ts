@@ -1,8 +1,7 @@
 import { Budget } from '../run/budget.ts';
 import { ConstructedObject, JsonPatchOperation } from '../values/constructed.ts';
-import { MapValue } from '../values/map-value.ts';
+import { EvaluationError, MapValue, type Value } from '../values/value.ts';
 import { toJson, toJsonObject } from '../values/to-json.ts';
-import { EvaluationError, type Value } from '../values/value.ts';
 
 /**
  * What an ApplyConfiguration gives, as JSON: only the fields that it names. Whether the kind has them, with these types,

@@ -1,6 +1,14 @@
 import type { Budget } from '../run/budget.ts';
 import { formatDouble } from '../values/double.ts';
-import type { MapValue } from '../values/map-value.ts';
+import {
+  Duration,
+  EvaluationError,
+  type MapValue,
+  type Timestamp,
+  TypeValue,
+  type Uint,
+  type Value,
+} from '../values/value.ts';
 import {
   formatDuration,
   formatTimestamp,
@@ -9,7 +17,6 @@ import {
   perSecond,
   createTimestamp,
 } from '../values/time.ts';
-import { Duration, EvaluationError, type Timestamp, TypeValue, type Uint, type Value } from '../values/value.ts';
 import { typeNameOf } from '../values/type-name.ts';
 import { requireInt, requireUint } from '../values/whole.ts';
 import { defineFunction, defineMethod, type Overload, withCost } from './overload.ts';

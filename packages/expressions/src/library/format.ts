@@ -3,9 +3,8 @@ import type { Budget } from '../run/budget.ts';
 import type { Fault } from '../syntax/fault.ts';
 import type { Node } from '../syntax/node.ts';
 import { formatDouble } from '../values/double.ts';
-import { MapValue } from '../values/map-value.ts';
+import { Duration, EvaluationError, MapValue, Timestamp, TypeValue, Uint, type Value } from '../values/value.ts';
 import { formatDuration, formatTimestamp } from '../values/time.ts';
-import { Duration, EvaluationError, Timestamp, TypeValue, Uint, type Value } from '../values/value.ts';
 import { defineMethod, type Overload } from './overload.ts';
 
 /** `'%s has %d'.format(['a', 1])`, with numbers as in English: Kubernetes keeps an early version of this function. */

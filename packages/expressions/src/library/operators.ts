@@ -1,8 +1,14 @@
 import type { Budget } from '../run/budget.ts';
 import { compare, equal } from '../values/equal.ts';
-import type { MapValue } from '../values/map-value.ts';
+import {
+  type Duration,
+  EvaluationError,
+  type MapValue,
+  type Timestamp,
+  type Uint,
+  type Value,
+} from '../values/value.ts';
 import { createDuration, createTimestamp } from '../values/time.ts';
-import { type Duration, EvaluationError, type Timestamp, type Uint, type Value } from '../values/value.ts';
 import { requireInt, requireUint } from '../values/whole.ts';
 import { defineFunction, type Overload } from './overload.ts';
 

@@ -1,7 +1,6 @@
 import type { Budget } from '../run/budget.ts';
 import { ConstructedObject } from '../values/constructed.ts';
-import { MapValue } from '../values/map-value.ts';
-import { Duration, EvaluationError, Optional, Uint, type Value } from '../values/value.ts';
+import { Duration, EvaluationError, MapValue, Optional, Uint, type Value } from '../values/value.ts';
 import { defineFunction, defineMethod, type Overload } from './overload.ts';
 
 export const optionals: readonly Overload[] = [

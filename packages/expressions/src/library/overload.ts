@@ -1,8 +1,7 @@
 import { invariant, requireValue, unreachable } from '@cluster-apiserver/base';
 import { type Type, types } from '../check/type.ts';
 import { Budget } from '../run/budget.ts';
-import { MapValue } from '../values/map-value.ts';
-import { Duration, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from '../values/value.ts';
+import { Duration, MapValue, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from '../values/value.ts';
 
 /** One overload of a function: parameter types, result type and implementation. */
 export interface Overload {

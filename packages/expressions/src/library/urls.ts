@@ -1,5 +1,5 @@
 import type { Budget } from '../run/budget.ts';
-import { EntryMap } from '../values/map-value.ts';
+import { EntryMap } from '../values/entry-map.ts';
 import { parseUrl, readQuery, type Url } from '../values/url.ts';
 import type { Value } from '../values/value.ts';
 import { defineFunction, defineMethod, type Overload } from './overload.ts';

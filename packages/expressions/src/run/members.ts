@@ -1,7 +1,5 @@
-import { ConstructedObject, JsonPatchOperation } from '../values/constructed.ts';
-import { MapValue } from '../values/map-value.ts';
+import { EvaluationError, FieldsValue, MapValue, Optional, Uint, type Value } from '../values/value.ts';
 import { typeNameOf } from '../values/type-name.ts';
-import { EvaluationError, Optional, Uint, type Value } from '../values/value.ts';
 import type { Plan } from './frame.ts';
 
 /** `a.b`, `has(a.b)` and `a.?b` */
@@ -10,8 +8,7 @@ export function planSelect(operand: Plan, field: string, mode: 'value' | 'presen
   if (mode === 'optional') return (frame) => new Optional(memberOf(operand(frame), field));
   return (frame) => {
     const container = operand(frame);
-    if (container instanceof ConstructedObject || container instanceof JsonPatchOperation)
-      return container.member(field);
+    if (container instanceof FieldsValue) return container.member(field);
     const found = memberOf(container, field);
     if (container instanceof Optional) return new Optional(found);
     if (found === undefined) throw new EvaluationError(`no such key: ${field}`);
@@ -44,9 +41,7 @@ function describeKey(key: Value): string {
 }
 
 const hasMember = (container: Value, field: string): boolean =>
-  container instanceof ConstructedObject || container instanceof JsonPatchOperation
-    ? container.has(field)
-    : memberOf(container, field) !== undefined;
+  container instanceof FieldsValue ? container.has(field) : memberOf(container, field) !== undefined;
 
 /** Undefined when it is not there, as in everything that has no members at all. */
 function memberOf(container: Value, field: Value): Value | undefined {

@@ -6,7 +6,7 @@ import { types } from '../check/type.ts';
 import { accepts, call } from '../library/overload.ts';
 import type { Node } from '../syntax/node.ts';
 import { ConstructedObject, JsonPatchOperation } from '../values/constructed.ts';
-import { EntryMap } from '../values/map-value.ts';
+import { EntryMap } from '../values/entry-map.ts';
 import { EvaluationError, Optional, type Value } from '../values/value.ts';
 import { planEquality } from './equality.ts';
 import { planFold } from './fold.ts';

@@ -1,6 +1,5 @@
-import { MapValue } from '../values/map-value.ts';
+import { EvaluationError, MapValue, type Value } from '../values/value.ts';
 import { typeNameOf } from '../values/type-name.ts';
-import { EvaluationError, type Value } from '../values/value.ts';
 
 /** How far a macro has walked over a list or a map. */
 export interface Walk {

@@ -1,7 +1,6 @@
 import type { Budget } from '../run/budget.ts';
 import { equal } from './equal.ts';
-import { MapValue } from './map-value.ts';
-import type { Value } from './value.ts';
+import { MapValue, type Value } from './value.ts';
 
 type Container = readonly Value[] | MapValue;
 

@@ -1,17 +1,17 @@
 import { getOwn } from '@cluster-apiserver/base';
-import { EvaluationError, type Value } from './value.ts';
+import { EvaluationError, FieldsValue, type Value } from './value.ts';
 
 /** What `Object.metadata{labels: …}` makes: the fields that a mutation gives, with the name of their place. */
-export class ConstructedObject {
+export class ConstructedObject extends FieldsValue {
   readonly typeName: string;
   readonly fields: ReadonlyMap<string, Value>;
 
   constructor(typeName: string, fields: ReadonlyMap<string, Value>) {
+    super();
     this.typeName = typeName;
     this.fields = fields;
   }
 
-  /** What stands behind a dot; null when it was not given. */
   member(name: string): Value {
     return this.fields.get(name) ?? null;
   }
@@ -22,7 +22,7 @@ export class ConstructedObject {
 }
 
 /** One operation of a JSON patch. Its texts are empty when they are not given. */
-export class JsonPatchOperation {
+export class JsonPatchOperation extends FieldsValue {
   readonly typeName = 'JSONPatch';
   readonly op: string;
   readonly path: string;
@@ -30,6 +30,7 @@ export class JsonPatchOperation {
   readonly value: Value | undefined;
 
   constructor(fields: ReadonlyMap<string, Value>) {
+    super();
     const text = (name: string): string => {
       const value = fields.get(name) ?? '';
       if (typeof value === 'string') return value;

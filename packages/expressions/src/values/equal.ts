@@ -1,7 +1,16 @@
 import type { Budget } from '../run/budget.ts';
 import { ConstructedObject, JsonPatchOperation } from './constructed.ts';
-import { MapValue } from './map-value.ts';
-import { Duration, EvaluationError, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from './value.ts';
+import {
+  Duration,
+  EvaluationError,
+  MapValue,
+  Opaque,
+  Optional,
+  Timestamp,
+  TypeValue,
+  Uint,
+  type Value,
+} from './value.ts';
 
 /** Values of different types are different, except that numbers are compared by what they count. */
 export function equal(left: Value, right: Value, budget: Budget): boolean {

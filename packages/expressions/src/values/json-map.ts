@@ -1,7 +1,6 @@
 import { isJsonObject, isRawNumber, type JsonObject } from '@cluster-apiserver/model';
 import { jsonDepthMax, tooDeep } from './json-depth.ts';
-import { type Entry, MapValue } from './map-value.ts';
-import type { Value } from './value.ts';
+import { type Entry, MapValue, type Value } from './value.ts';
 
 /**
  * An object of the API. Whole numbers are ints, a property that is not there is no key, and names mean themselves: what

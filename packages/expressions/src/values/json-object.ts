@@ -1,5 +1,5 @@
 import { unescapeName } from './escaped-name.ts';
-import { EntryMap } from './map-value.ts';
+import { EntryMap } from './entry-map.ts';
 import type { Value } from './value.ts';
 
 /**

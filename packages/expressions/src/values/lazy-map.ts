@@ -1,5 +1,4 @@
-import { type Entry, MapValue } from './map-value.ts';
-import { EvaluationError, type Value } from './value.ts';
+import { type Entry, EvaluationError, MapValue, type Value } from './value.ts';
 
 /** A map whose values are made when they are read. */
 export class LazyMap extends MapValue {

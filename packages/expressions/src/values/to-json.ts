@@ -3,10 +3,9 @@ import { rawNumber } from '@cluster-apiserver/model';
 import type { Budget } from '../run/budget.ts';
 import { ConstructedObject } from './constructed.ts';
 import { formatDouble } from './double.ts';
-import { MapValue } from './map-value.ts';
+import { Duration, EvaluationError, MapValue, Optional, Timestamp, Uint, type Value } from './value.ts';
 import { formatDuration, formatTimestamp } from './time.ts';
 import { typeNameOf } from './type-name.ts';
-import { Duration, EvaluationError, Optional, Timestamp, Uint, type Value } from './value.ts';
 
 /**
  * Converts a value to JSON. Throws an EvaluationError for values that JSON cannot represent. The budget bounds the JSON:

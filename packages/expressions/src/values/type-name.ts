@@ -1,6 +1,4 @@
-import { ConstructedObject, JsonPatchOperation } from './constructed.ts';
-import { MapValue } from './map-value.ts';
-import { Duration, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from './value.ts';
+import { Duration, FieldsValue, MapValue, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from './value.ts';
 
 /** As `type(x)` names it. */
 export function typeNameOf(value: Value): string {
@@ -21,8 +19,7 @@ export function typeNameOf(value: Value): string {
       if (value instanceof Duration) return 'google.protobuf.Duration';
       if (value instanceof TypeValue) return 'type';
       if (value instanceof Optional) return 'optional_type';
-      if (value instanceof Opaque || value instanceof ConstructedObject || value instanceof JsonPatchOperation)
-        return value.typeName;
+      if (value instanceof Opaque || value instanceof FieldsValue) return value.typeName;
       return value instanceof MapValue ? 'map' : 'list';
   }
 }

@@ -1,6 +1,3 @@
-import type { ConstructedObject, JsonPatchOperation } from './constructed.ts';
-import type { MapValue } from './map-value.ts';
-
 /**
  * What an expression can hold. An int is a bigint and a double a number, so the two cannot be mixed by accident; what
  * JavaScript has no word for has a class of its own.
@@ -19,8 +16,7 @@ export type Value =
   | Optional
   | MapValue
   | Opaque
-  | ConstructedObject
-  | JsonPatchOperation
+  | FieldsValue
   | readonly Value[];
 
 export class Uint {
@@ -70,6 +66,28 @@ export abstract class Opaque {
     return 0;
   }
   abstract equals(other: Opaque): boolean;
+}
+
+export type Entry = readonly [key: Value, value: Value];
+
+/** A map, however its entries are kept. */
+export abstract class MapValue {
+  abstract readonly size: number;
+  abstract get(key: Value): Value | undefined;
+  abstract entries(): Iterable<Entry>;
+
+  /** What stands behind a dot or in brackets. */
+  select(key: Value): Value | undefined {
+    return this.get(key);
+  }
+}
+
+/** What an expression constructs with `Type{…}`: values by the names of fields. */
+export abstract class FieldsValue {
+  abstract readonly typeName: string;
+  /** What stands behind a dot; null when it was not given. */
+  abstract member(name: string): Value;
+  abstract has(name: string): boolean;
 }
 
 /** An evaluation error. `||`, `&&` and macros can still have a result despite it. */

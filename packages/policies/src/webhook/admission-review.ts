@@ -1,6 +1,6 @@
 import { getOwn } from '@cluster-apiserver/base';
 import { isJsonObject, type JsonObject } from '@cluster-apiserver/model';
-import { WebhookCallError } from './errors.ts';
+import { type ResultDetails, WebhookCallError, type WebhookResult } from './errors.ts';
 
 /** Supported versions of AdmissionReview. */
 const versions = ['v1', 'v1beta1'] as const;
@@ -24,23 +24,6 @@ export interface AdmissionResponse {
   readonly patch: Buffer;
   readonly auditAnnotations: ReadonlyMap<string, string>;
   readonly warnings: readonly string[];
-}
-
-/** The Status of a denial. Absent strings are empty, and an absent code is 0. */
-export interface WebhookResult {
-  readonly code: number;
-  readonly reason: string;
-  readonly message: string;
-  readonly details: ResultDetails | undefined;
-}
-
-export interface ResultDetails {
-  readonly name: string;
-  readonly group: string;
-  readonly kind: string;
-  readonly uid: string;
-  readonly retryAfterSeconds: number;
-  readonly causes: readonly { readonly reason: string; readonly message: string; readonly field: string }[];
 }
 
 export interface ExpectedResponse {

@@ -1,5 +1,4 @@
 import { StatusError } from '@cluster-apiserver/model';
-import type { WebhookResult } from './admission-review.ts';
 
 /** A failed call, to which `failurePolicy` applies. The message contains nothing of the object. */
 export class WebhookCallError extends Error {
@@ -22,6 +21,23 @@ export class WebhookDenialError extends Error {
     super(status.message);
     this.status = status;
   }
+}
+
+/** The Status of a denial. Absent strings are empty, and an absent code is 0. */
+export interface WebhookResult {
+  readonly code: number;
+  readonly reason: string;
+  readonly message: string;
+  readonly details: ResultDetails | undefined;
+}
+
+export interface ResultDetails {
+  readonly name: string;
+  readonly group: string;
+  readonly kind: string;
+  readonly uid: string;
+  readonly retryAfterSeconds: number;
+  readonly causes: readonly { readonly reason: string; readonly message: string; readonly field: string }[];
 }
 
 /** The codes of HTTP errors: a webhook cannot deny a request with a code of success. */

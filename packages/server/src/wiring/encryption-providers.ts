@@ -12,8 +12,7 @@ import {
   type Transformer,
 } from '@cluster-apiserver/storage';
 import { createDoublingBuckets, type Log, type Metrics } from '@cluster-apiserver/telemetry';
-import type { Environment } from '../environment.ts';
-import { createPluginOpener } from './kms-plugins.ts';
+import { createPluginOpener, type ProviderDependencies } from './kms-plugins.ts';
 
 /** A provider of the configuration, ready to encrypt and decrypt. */
 export interface OpenProvider {
@@ -24,14 +23,6 @@ export interface OpenProvider {
 }
 
 export type ProviderFactory = (provider: EncryptionProvider) => Promise<OpenProvider>;
-
-export interface ProviderDependencies {
-  readonly environment: Environment;
-  readonly metrics: Metrics;
-  readonly log: Log;
-  /** Called when a KMS plugin responds again. */
-  readonly recovered: () => void;
-}
 
 /** Uses the value prefixes of kube-apiserver, so that each can read data of the other. */
 export function createProviderFactory({ environment, metrics, log, recovered }: ProviderDependencies): ProviderFactory {

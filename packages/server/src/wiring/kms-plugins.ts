@@ -1,8 +1,17 @@
 import type { KmsProvider } from '@cluster-apiserver/config';
 import { type KmsPlugin, kmsV1, kmsV2 } from '@cluster-apiserver/storage';
 import { asError } from '../as-error.ts';
-import type { ProviderDependencies } from './encryption-providers.ts';
+import type { Log, Metrics } from '@cluster-apiserver/telemetry';
+import type { Environment } from '../environment.ts';
 import { createKmsMeasures } from './kms-measures.ts';
+
+export interface ProviderDependencies {
+  readonly environment: Environment;
+  readonly metrics: Metrics;
+  readonly log: Log;
+  /** Called when a KMS plugin responds again. */
+  readonly recovered: () => void;
+}
 
 /** Opens plugins and waits for the first status call: most plugins are running when the server starts. */
 export function createPluginOpener({

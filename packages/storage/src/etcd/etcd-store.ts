@@ -9,10 +9,10 @@ import type {
   ReadResult,
   Snapshot,
   Store,
-  StoredValue,
   WatchOptions,
   WriteOptions,
 } from '../store.ts';
+import type { StoredValue } from '../stored-value.ts';
 import { awaitBeforeDeadline } from '../transform/await-before-deadline.ts';
 import type { Transformer } from '../transform/transformer.ts';
 import type { EtcdClient } from './client.ts';

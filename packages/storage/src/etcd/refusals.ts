@@ -1,6 +1,6 @@
 /** What etcd refuses although it responds. Reports when a refusal begins and when it ends. */
 import type { EtcdEvent } from './etcd-event.ts';
-import type { EtcdCall } from './retrying-call.ts';
+import type { Call } from '../store.ts';
 
 type RefusalKind = 'full' | 'watch' | 'access';
 
@@ -14,7 +14,7 @@ export class Refusals {
   readonly #present = new Map<RefusalKind, unknown>();
   readonly #report: (event: EtcdEvent) => void;
   /** Tries without effect what was denied last. */
-  #tryDenied: ((call: EtcdCall) => Promise<unknown>) | undefined;
+  #tryDenied: ((call: Call) => Promise<unknown>) | undefined;
 
   constructor(report: (event: EtcdEvent) => void) {
     this.#report = report;
@@ -35,13 +35,13 @@ export class Refusals {
   }
 
   /** The server's user lacks a right. Only the same request can show that it is granted. */
-  beginDenied(cause: unknown, tryDenied: (call: EtcdCall) => Promise<unknown>): void {
+  beginDenied(cause: unknown, tryDenied: (call: Call) => Promise<unknown>): void {
     this.#tryDenied = tryDenied;
     this.begin('access', cause);
   }
 
   /** Ends the refusal if access is granted now; throws the error of etcd if not. */
-  async recheckDenied(call: EtcdCall): Promise<void> {
+  async recheckDenied(call: Call): Promise<void> {
     const tryDenied = this.#tryDenied;
     if (!tryDenied) return;
     await tryDenied(call);

@@ -2,7 +2,8 @@
 import { type Clock, loopOf, type Span } from '@cluster-apiserver/base';
 import { CorruptValueError, KeyUnavailableError } from '../errors.ts';
 import { revision } from '../revision.ts';
-import type { Entry, StoredValue, UnreadableEntry } from '../store.ts';
+import type { Entry, UnreadableEntry } from '../store.ts';
+import type { StoredValue } from '../stored-value.ts';
 import { prefixOf } from '../transform/prefix-transformer.ts';
 import type { Transformed, Transformer, UsableKeys } from '../transform/transformer.ts';
 import type { KeyValue } from './wire/key-value.ts';

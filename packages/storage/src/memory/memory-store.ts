@@ -13,7 +13,8 @@ import {
 } from '../errors.ts';
 import { History } from '../etcd/history.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { ChangeSet, Store, StoredValue, WriteOptions } from '../store.ts';
+import type { ChangeSet, Store, WriteOptions } from '../store.ts';
+import type { StoredValue } from '../stored-value.ts';
 
 export interface MemoryStore extends Store {
   /** Drops the history before the revision, as etcd's compaction does. */

@@ -1,18 +1,4 @@
-import { EvaluationError, Uint, type Value } from './value.ts';
-
-export type Entry = readonly [key: Value, value: Value];
-
-/** A map, however its entries are kept. */
-export abstract class MapValue {
-  abstract readonly size: number;
-  abstract get(key: Value): Value | undefined;
-  abstract entries(): Iterable<Entry>;
-
-  /** What stands behind a dot or in brackets. */
-  select(key: Value): Value | undefined {
-    return this.get(key);
-  }
-}
+import { type Entry, EvaluationError, MapValue, Uint, type Value } from './value.ts';
 
 /** A map whose keys 1, 1u and 1.0 are one key, and in which `__proto__` and `constructor` are keys like others. */
 export class EntryMap extends MapValue {
