@@ -11,7 +11,6 @@ import {
 } from '@cluster-apiserver/storage';
 import { Channels } from './watch/channels.ts';
 import { type CachedObject, collectionFormOf, type StoredObject } from './stored-object.ts';
-import { trackedStore } from './tracked-store.ts';
 import { WatchTurns } from './watch/watch-turns.ts';
 
 /** A kind with the dependencies of its verbs. */
@@ -75,11 +74,10 @@ export function openRegistry(options: RegistryOptions): Registry {
   const forms = stored.map((kind) => ({ ...collectionFormOf(kind, keyPrefix), measures: readMeasures?.(kind) }));
   const cache = openWatchCache({ ...environment, prefix: `${keyPrefix}/`, collections: forms });
   const sharedByWatches = { clock, turns: new WatchTurns(clock) };
-  const tracked = trackedStore(store);
   const resources = stored.map((kind, index): Resource => {
     const collection = requireValue(cache.collections[index], 'every form has a collection');
     const channels = new Channels(collection, kind, sharedByWatches);
-    return { kind, served: kind, store: tracked, collection, channels, shardedReads, clock, random };
+    return { kind, served: kind, store, collection, channels, shardedReads, clock, random };
   });
   const views = kinds.flatMap((kind) => viewResourcesOf(kind, resources));
   return { resources, views, cache, retryUnreadable: () => cache.retryUnreadable() };

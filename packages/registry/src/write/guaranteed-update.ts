@@ -43,27 +43,25 @@ export async function guaranteedUpdate(
   target: { readonly namespace: string | undefined; readonly name: string },
   options: AdmissionOptions,
   call: Call,
-  decide: (current: Current | undefined) => Task<Decision>,
+  decide: (current: Outcome | undefined) => Task<Decision>,
 ): Promise<UpdateResult> {
   const { store, kind } = resource;
   const place = placeOf(resource, target.namespace, target.name);
   const update: Update = { resource, place, options, call, decide, history: store.historyNumber };
-  const early = options.dryRun ? undefined : await decideFromMemory(update);
-  let last = early?.write
-    ? await commitUnlessRaced(update, early.write, early.current.revision)
-    : new StateInStore(currentOf(update, (await store.get(place.key, call)).stored));
-  for (let tries = 0; tries < triesMax && last instanceof StateInStore; tries++) {
+  let base = (options.dryRun ? undefined : readCached(update)) ?? (await readFromStore(update));
+  for (let tries = 0; tries < triesMax; tries++) {
     throwIfAborted(call);
-    const { current } = last;
-    const known = store.historyNumber === update.history ? stillValid(early, current) : undefined;
-    const { decision, write } = await decideOn(update, current, known);
-    if (!write || options.dryRun) {
-      if (!current && decision.write) await admitCreate(resource, target.name, decision.write, options);
-      return unwrittenResult(decision, current);
+    const verdict = await decideOn(update, base);
+    if (verdict.write && !options.dryRun) {
+      const written = await commit(update, verdict.write, base.current?.revision);
+      if (!(written instanceof Base)) return written;
+      base = written;
+    } else {
+      const stored = base.isCached ? await readFromStore(update) : base;
+      if (stored === base || isSame(update, base, stored)) return conclude(update, verdict, stored);
+      base = stored;
     }
-    last = await commitUnlessRaced(update, write, current?.revision);
   }
-  if (!(last instanceof StateInStore)) return last;
   throw conflict(kind, target.name, `the object changed during each of ${triesMax} tries; please try again`);
 }
 
@@ -73,67 +71,75 @@ interface Update {
   readonly place: Place;
   readonly options: AdmissionOptions;
   readonly call: Call;
-  readonly decide: (current: Current | undefined) => Task<Decision>;
+  readonly decide: (current: Outcome | undefined) => Task<Decision>;
   /** The history of the store at the beginning: in another one the same revision may be that of another object. */
   readonly history: number;
 }
 
-/** What was decided on the state in the watch cache. */
-interface EarlyDecision {
-  readonly current: Current;
-  readonly decision?: Decision;
-  readonly write?: Write | undefined;
-  readonly refusal?: { readonly error: unknown };
-}
+/** The state that a decision is made on. */
+class Base {
+  /** Undefined if there is no object. */
+  readonly current: Current | undefined;
+  /** Whether the store may have another state by now. */
+  readonly isCached: boolean;
 
-async function decideFromMemory(update: Update): Promise<EarlyDecision | undefined> {
-  const cached = update.resource.collection.get(update.place.itemKey);
-  if (!cached || cached.unreadable) return undefined;
-  const current = new Current(cached);
-  try {
-    return { current, ...(await decideOn(update, current)) };
-  } catch (error) {
-    return { current, refusal: { error } };
+  constructor(stored: StoredObject | undefined, isCached: boolean) {
+    this.current = stored && new Current(stored);
+    this.isCached = isCached;
   }
 }
 
-/** An early decision that led to no write and holds for the stored state. Throws the refusal that holds for it. */
-function stillValid(early: EarlyDecision | undefined, stored: Current | undefined): Decision | undefined {
-  if (!early || stored?.revision !== early.current.revision) return undefined;
-  if (early.refusal) throw early.refusal.error;
-  return early.write ? undefined : early.decision;
+function readCached({ resource, place }: Update): Base | undefined {
+  const cached = resource.collection.get(place.itemKey);
+  return cached && !cached.unreadable ? new Base(cached, true) : undefined;
 }
 
-interface DecidedWrite {
-  readonly decision: Decision;
-  readonly write: Write | undefined;
-}
+const readFromStore = async (update: Update): Promise<Base> =>
+  toBase(update, (await update.resource.store.get(update.place.key, update.call)).stored);
 
-function decideOn(
-  { resource, call, decide }: Update,
-  current: Current | undefined,
-  known?: Decision,
-): DecidedWrite | Promise<DecidedWrite> {
-  const isLarge = current !== undefined && current.json.length >= largeBytesMin;
-  return runTask(resource.clock, call, decisionSteps(current, known, decide), isLarge);
-}
+const toBase = ({ resource, place }: Update, stored: StoredValue | undefined): Base =>
+  new Base(stored && readStored(resource.kind, stored, place.itemKey), false);
 
-function* decisionSteps(
-  current: Current | undefined,
-  known: Decision | undefined,
-  decide: Update['decide'],
-): Task<DecidedWrite> {
-  current?.read();
-  yield;
-  const decision = known ?? (yield* decide(current));
-  yield;
-  return { decision, write: writeOf(decision, current) };
+/** Whether what was decided on a cached state holds for that of the store. */
+const isSame = ({ resource, history }: Update, { current: cached }: Base, { current: stored }: Base): boolean =>
+  resource.store.historyNumber === history &&
+  cached?.revision === stored?.revision &&
+  cached?.stored.stale === stored?.stored.stale;
+
+/** A decision, or why there is none, and what has to be written for it: nothing if nothing would change. */
+interface Verdict {
+  readonly decision?: Decision;
+  readonly refusal?: { readonly error: unknown };
+  readonly write?: Write | undefined;
 }
 
 interface Write {
   readonly object: KubeObject;
   /** Undefined to remove the object. */
   readonly bytes: ByteString | undefined;
+}
+
+/** A refusal of a state that may be stale is kept until that state is known to hold. */
+function decideOn({ resource, call, decide }: Update, { current, isCached }: Base): Verdict | Promise<Verdict> {
+  const refuse = (error: unknown): Verdict => {
+    if (!isCached) throw error;
+    return { refusal: { error } };
+  };
+  const isLarge = current !== undefined && current.json.length >= largeBytesMin;
+  try {
+    const verdict = runTask(resource.clock, call, decisionSteps(current, decide), isLarge);
+    return verdict instanceof Promise ? verdict.catch(refuse) : verdict;
+  } catch (error) {
+    return refuse(error);
+  }
+}
+
+function* decisionSteps(current: Current | undefined, decide: Update['decide']): Task<Verdict> {
+  current?.read();
+  yield;
+  const decision = yield* decide(current);
+  yield;
+  return { decision, write: writeOf(decision, current) };
 }
 
 /** Undefined if nothing would change: such a write would wake every watcher for nothing. */
@@ -146,75 +152,61 @@ function writeOf(decision: Decision, current: Current | undefined): Write | unde
   return fresh && current.stored.storedForm === bytes ? undefined : { object, bytes };
 }
 
-async function commit(update: Update, { object, bytes }: Write, over: Revision | undefined): Promise<UpdateResult> {
+/** Returns the state of the store if another write came first. */
+async function commit(
+  update: Update,
+  { object, bytes }: Write,
+  over: Revision | undefined,
+): Promise<UpdateResult | Base> {
   const { resource, history } = update;
   if (resource.store.historyNumber !== history) throw new HistoryReplacedError();
-  const revision = await writeToStore(update, object, bytes, over);
-  return { outcome: new WrittenObject(object, revision, bytes), over, created: !over, removed: bytes === undefined };
+  try {
+    const revision = await send(update, object, bytes, over);
+    resource.collection.noteLocalWrite(revision);
+    const outcome = new WrittenObject(object, revision, bytes);
+    return { outcome, over, created: over === undefined, removed: bytes === undefined };
+  } catch (error) {
+    if (error instanceof KeyExistsError || error instanceof RevisionMismatchError) return toBase(update, error.current);
+    throw error;
+  }
 }
 
-async function writeToStore(
+function send(
   { resource, place: { key }, options, call }: Update,
   object: KubeObject,
   bytes: ByteString | undefined,
   over: Revision | undefined,
 ): Promise<Revision> {
+  const { store, kind } = resource;
   if (over === undefined) {
     invariant(bytes !== undefined, 'no verb decides to remove an absent object');
     return createAdmitted(resource, key, object, bytes, options, call);
   }
-  const { store, kind, collection } = resource;
+  if (bytes === undefined) return store.delete(key, over, call);
   const { timeToLiveSeconds } = kind;
-  const revision =
-    bytes === undefined
-      ? await store.delete(key, over, call)
-      : await store.update(key, bytesOf(bytes), over, { timeToLiveSeconds, source: object }, call);
-  collection.noteLocalWrite(revision);
-  return revision;
+  return store.update(key, bytesOf(bytes), over, { timeToLiveSeconds, source: object }, call);
 }
 
-/** Returns the state of the store if another write came first. */
-async function commitUnlessRaced(
-  update: Update,
-  write: Write,
-  over: Revision | undefined,
-): Promise<UpdateResult | StateInStore> {
-  try {
-    return await commit(update, write, over);
-  } catch (error) {
-    if (!isRace(error)) throw error;
-    return new StateInStore(currentOf(update, error.current));
+/** The result of a verdict that writes nothing. */
+async function conclude(
+  { resource, options }: Update,
+  { decision, refusal }: Verdict,
+  { current }: Base,
+): Promise<UpdateResult> {
+  if (refusal) throw refusal.error;
+  invariant(decision, 'a verdict without a refusal has a decision');
+  const { write, remove } = decision;
+  // A create that is not written, such as in a dry run, is admitted all the same.
+  if (!current && write) {
+    const { name } = write.metadata;
+    await admit(resource, options, { operation: 'CREATE', name, object: write, oldObject: undefined });
   }
-}
-
-const isRace = (error: unknown): error is KeyExistsError | RevisionMismatchError =>
-  error instanceof KeyExistsError || error instanceof RevisionMismatchError;
-
-/** A create that is not written, such as in a dry run, is admitted all the same. */
-const admitCreate = async (
-  resource: Resource,
-  name: string,
-  object: KubeObject,
-  options: AdmissionOptions,
-): Promise<unknown> => admit(resource, options, { operation: 'CREATE', name, object, oldObject: undefined });
-
-const unwrittenResult = ({ write, remove }: Decision, over: Current | undefined): UpdateResult => ({
-  outcome: new WrittenObject(write ?? remove, over?.revision),
-  over: over?.revision,
-  created: over === undefined,
-  removed: remove !== undefined,
-});
-
-const currentOf = ({ resource, place }: Update, stored: StoredValue | undefined): Current | undefined =>
-  stored && new Current(readStored(resource.kind, stored, place.itemKey));
-
-/** What the store holds instead of the state that a write expected; undefined if there is no object. */
-class StateInStore {
-  readonly current: Current | undefined;
-
-  constructor(current: Current | undefined) {
-    this.current = current;
-  }
+  return {
+    outcome: new WrittenObject(write ?? remove, current?.revision),
+    over: current?.revision,
+    created: !current,
+    removed: remove !== undefined,
+  };
 }
 
 /** The present state as decisions see it. It is parsed once, when it is first needed. */

@@ -33,7 +33,7 @@ export async function storeNewObject(
   options: AdmissionOptions,
   call: Call,
 ): Promise<Outcome> {
-  const { kind, store } = resource;
+  const { kind, store, collection } = resource;
   const name = requireValue(object.metadata.name, 'validateNewObject rejects an object without a name');
   const { key, itemKey } = placeOf(resource, options.namespace, name);
   const taken = (current: StoredValue): StatusError =>
@@ -41,6 +41,7 @@ export async function storeNewObject(
   try {
     if (bytes !== undefined) {
       const revision = await createAdmitted(resource, key, object, bytes, options, call);
+      collection.noteLocalWrite(revision);
       return new WrittenObject(object, revision, bytes);
     }
     await admit(resource, options, { operation: 'CREATE', name, object, oldObject: undefined });
@@ -86,14 +87,7 @@ export async function createAdmitted(
     throwIfAborted(call);
     const preconditions = await admit(resource, options, admission);
     try {
-      const revision = await store.create(
-        key,
-        bytesOf(bytes),
-        { timeToLiveSeconds, source: object, preconditions },
-        call,
-      );
-      collection.noteLocalWrite(revision);
-      return revision;
+      return await store.create(key, bytesOf(bytes), { timeToLiveSeconds, source: object, preconditions }, call);
     } catch (error) {
       if (!(error instanceof PreconditionFailedError)) throw error;
       if (tries === triesMax)

@@ -1,4 +1,4 @@
-import { requireValue } from '@cluster-apiserver/base';
+import { requireValue, trackLatency } from '@cluster-apiserver/base';
 import { KeyExistsError, RevisionMismatchError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type {
@@ -120,7 +120,8 @@ class EtcdStore implements Store {
   }
 
   readLatestRevision(call: Call): Promise<Revision> {
-    return this.#operations.trace('head', '', call, (traced) => this.#client.readLatestRevision(traced));
+    const reading = this.#operations.trace('head', '', call, (traced) => this.#client.readLatestRevision(traced));
+    return trackLatency(call.latency, 'storage', reading);
   }
 
   requestProgress(): void {

@@ -3,7 +3,7 @@ import { StorageFullError, StorageUnavailableError, WriteInDoubtError } from '..
 import type { EtcdClient } from './client.ts';
 import type { EtcdOperation } from './measures.ts';
 
-/** Measures the operations of the store, each with all its attempts, and records their spans. */
+/** Measures the operations of the store, each with all its attempts, for metrics, requests and traces. */
 export class OperationTracker {
   readonly #client: EtcdClient;
   readonly #resourceOf: (key: string) => string;
@@ -17,8 +17,11 @@ export class OperationTracker {
     const { clock, measures } = this.#client;
     const result = this.trace(operation, key, call, act);
     const startedMs = clock.monotonicMs();
-    const ended = (failed: boolean): void =>
+    call.latency?.begin('storage');
+    const ended = (failed: boolean): void => {
+      call.latency?.end('storage');
       measures.operationEnded(operation, this.#resourceOf(key), (clock.monotonicMs() - startedMs) / 1000, failed);
+    };
     result.then(
       () => ended(false),
       (error: unknown) => {
