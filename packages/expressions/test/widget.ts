@@ -37,7 +37,7 @@ export const widget = defineKind({
         exactlyAt: jsonField(microTime, ''),
         selector: jsonField(stringMap, ''),
         headers: jsonField(listMap, ''),
-        ports: jsonField(list(port, { key: 'name' }), ''),
+        ports: jsonField(list(port, { keys: ['name'] }), ''),
         tags: jsonField(list(string, 'set'), ''),
         raw: jsonField({ type: 'any' }, ''),
         'dashed-name': jsonField(string, ''),

@@ -52,7 +52,7 @@ export { formatYaml, yamlText } from './codec/yaml-format.ts';
 export { type FieldError, fieldErrorsMax, formatPath, type Path, Problems } from './problems.ts';
 export { type Applied, readApplied } from './managed-fields/applied.ts';
 export { ApplyConflictError, conflictCauses } from './managed-fields/apply.ts';
-export { UnkeyedEntryError } from './managed-fields/compare.ts';
+export { findEntryStep, keysOfEntry, UnkeyedEntryError } from './schema/list-entries.ts';
 export { applyAsKubectlDid } from './managed-fields/last-applied.ts';
 export {
   hasValidManagedFields,
@@ -107,6 +107,7 @@ export {
   int64,
   list,
   listMap,
+  isSharedList,
   type ListSchema,
   microTime,
   type ObjectSchema,

@@ -20,7 +20,7 @@ export const robotKind = defineKind({
       'Each field has an owner.',
       'always',
     ),
-    secrets: jsonField(list(objectReference, { key: 'name' }), 'Each entry has an owner.'),
+    secrets: jsonField(list(objectReference, { keys: ['name'] }), 'Each entry has an owner.'),
     words: jsonField(list(string, 'atomic'), 'One owner owns the list.'),
     state: jsonField(object({ mood: jsonField(string, ''), task: jsonField(string, '') }), 'Absent when empty.'),
     awake: jsonField(boolean, 'Yes or no.', 'given'),

@@ -11,7 +11,7 @@ const schema = object(
     labels: jsonField({ type: 'map', values: string }, ''),
     lists: jsonField(listMap, ''),
     set: jsonField(list(string, 'set'), ''),
-    ports: jsonField(list(port, { key: 'name' }), ''),
+    ports: jsonField(list(port, { keys: ['name'] }), ''),
     atomicList: jsonField(list(string, 'atomic'), ''),
   },
   {},

@@ -1,7 +1,9 @@
-import { getOwn, setOwn } from '@cluster-apiserver/base';
+import { setOwn } from '@cluster-apiserver/base';
 import { findApplyFault } from '@cluster-apiserver/expressions';
 import {
+  findEntryStep,
   isJsonObject,
+  isSharedList,
   type JsonObject,
   type ListSchema,
   type ObjectSchema,
@@ -53,15 +55,14 @@ function mergeMap(live: JsonObject, given: JsonObject): JsonObject {
 }
 
 /** The entries of both, identified by value or by key; those of the object come first. */
-function mergeList({ items, sharing }: ListSchema, live: readonly unknown[], given: readonly unknown[]): unknown[] {
-  const identityOf = (entry: unknown): unknown =>
-    typeof sharing === 'object' && isJsonObject(entry) ? getOwn(entry, sharing.key) : entry;
+function mergeList(schema: ListSchema, live: readonly unknown[], given: readonly unknown[]): unknown[] {
+  const identityOf = (entry: unknown): unknown => (isSharedList(schema) ? findEntryStep(schema, entry) : entry);
   const merged = [...live];
   const places = new Map(live.map((entry, index) => [identityOf(entry), index]));
   for (const entry of given) {
     const place = places.get(identityOf(entry));
     if (place === undefined) merged.push(entry);
-    else merged[place] = mergeValue(items, merged[place], entry);
+    else merged[place] = mergeValue(schema.items, merged[place], entry);
   }
   return merged;
 }

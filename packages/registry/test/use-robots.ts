@@ -35,7 +35,7 @@ const kind: Kind = defineKind({
   description: 'For these tests.',
   fields: {
     words: jsonField(listOf(string, 'atomic'), ''),
-    parts: jsonField(listOf(objectReference, { key: 'name' }), ''),
+    parts: jsonField(listOf(objectReference, { keys: ['name'] }), ''),
     awake: jsonField(boolean, '', 'given'),
   },
   deletedAnswer: 'object',

@@ -1,7 +1,14 @@
 import { unreachable } from '@cluster-apiserver/base';
-import { isJsonObject, isRawNumber, type JsonObject, type ObjectSchema, type Schema } from '@cluster-apiserver/model';
-
-type ListSchema = Extract<Schema, { readonly type: 'list' }>;
+import {
+  isJsonObject,
+  isRawNumber,
+  isSharedList,
+  type JsonObject,
+  keysOfEntry,
+  type ListSchema,
+  type ObjectSchema,
+  type Schema,
+} from '@cluster-apiserver/model';
 
 /** Each fault names its path, so a message with all of them could be far larger than the configuration. */
 const faultsMax = 100;
@@ -76,17 +83,18 @@ function findListFaults(schema: ListSchema, list: readonly unknown[], path: stri
 
 function findKeyProblem(schema: ListSchema, element: unknown): string {
   if (!isJsonObject(element)) return `may not have ${element === null ? 'a null element' : 'non-map elements'}`;
-  return `has an element that omits all key fields ["${keyOf(schema)}"] (and doesn't have default values for any key fields)`;
+  return `has an element that omits all key fields [${keyNames(schema)}] (and doesn't have default values for any key fields)`;
 }
 
-const keyOf = ({ sharing }: ListSchema): string => (typeof sharing === 'object' ? sharing.key : '');
+const keyNames = ({ sharing }: ListSchema): string =>
+  typeof sharing === 'object' ? sharing.keys.map((key) => JSON.stringify(key)).join(' ') : '';
 
 /** How an element is named in a path; undefined when it lacks its key. */
-function stepOf({ sharing }: ListSchema, element: unknown, index: number): string | undefined {
-  if (sharing === 'atomic') return `[${index}]`;
-  if (sharing === 'set') return `[=${JSON.stringify(element)}]`;
-  const key = isJsonObject(element) ? element[sharing.key] : undefined;
-  return key === undefined ? undefined : `[${sharing.key}=${JSON.stringify(key)}]`;
+function stepOf(schema: ListSchema, element: unknown, index: number): string | undefined {
+  if (!isSharedList(schema)) return `[${index}]`;
+  if (schema.sharing === 'set') return `[=${JSON.stringify(element)}]`;
+  const keys = keysOfEntry(schema, element).map(([key, value]) => `${key}=${JSON.stringify(value)}`);
+  return keys.length === 0 ? undefined : `[${keys.join(',')}]`;
 }
 
 function findAtomicPaths(schema: Schema, value: unknown, path: string): string[] {

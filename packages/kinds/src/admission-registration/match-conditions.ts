@@ -31,7 +31,7 @@ const matchCondition = object(
 export type MatchCondition = ValueOf<typeof matchCondition>;
 
 export const matchConditionsField = jsonField(
-  list(matchCondition, { key: 'name' }),
+  list(matchCondition, { keys: ['name'] }),
   'Conditions that a request must meet, at most 64. If one is false, the request does not match; otherwise failurePolicy applies to an error.',
 );
 

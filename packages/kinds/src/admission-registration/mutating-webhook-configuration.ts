@@ -41,7 +41,7 @@ const webhookSchema = object(
 );
 
 const fields = {
-  webhooks: field(2, list(webhookSchema, { key: 'name' }), 'Webhooks and the operations that they are called for.'),
+  webhooks: field(2, list(webhookSchema, { keys: ['name'] }), 'Webhooks and the operations that they are called for.'),
 };
 
 export type MutatingWebhook = ValueOf<typeof webhookSchema>;

@@ -47,7 +47,7 @@ export const policyFields = {
     'Kind of the objects that hold the parameters of the policy. Without it there are no parameters.',
   ),
   matchConstraints: jsonField(matchResourcesSchema, 'Requests that the policy applies to.'),
-  variables: jsonField(list(variable, { key: 'name' }), 'Variables that later expressions can use.'),
+  variables: jsonField(list(variable, { keys: ['name'] }), 'Variables that later expressions can use.'),
 };
 
 /** The shared part of the specs of validating and mutating policies. */

@@ -116,7 +116,7 @@ const statusSchema = object(
       ),
       'The result of checking the types of all expressions. Present once it was done.',
     ),
-    conditions: field(3, list(condition, { key: 'type' }), 'Aspects of the current state of the policy.'),
+    conditions: field(3, list(condition, { keys: ['type'] }), 'Aspects of the current state of the policy.'),
   },
   {
     publication: publicationOfPart('ValidatingAdmissionPolicyStatus', 'Current state of a policy.'),

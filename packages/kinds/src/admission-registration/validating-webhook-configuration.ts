@@ -21,7 +21,7 @@ const webhook = object(
 );
 
 const fields = {
-  webhooks: field(2, list(webhook, { key: 'name' }), 'Webhooks and the operations that they are called for.'),
+  webhooks: field(2, list(webhook, { keys: ['name'] }), 'Webhooks and the operations that they are called for.'),
 };
 
 export type ValidatingWebhook = ValueOf<typeof webhook>;

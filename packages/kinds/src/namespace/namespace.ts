@@ -57,7 +57,7 @@ export type NamespaceCondition = ValueOf<typeof condition>;
 const statusSchema = object(
   {
     phase: field(1, string, 'Active, or Terminating once the namespace is being deleted.'),
-    conditions: field(2, list(condition, { key: 'type' }), 'Conditions of the deletion, such as remaining content.'),
+    conditions: field(2, list(condition, { keys: ['type'] }), 'Conditions of the deletion, such as remaining content.'),
   },
   {
     publication: publicationOf({ ...core, kind: 'NamespaceStatus' }, 'Current state of a namespace.'),

@@ -13,7 +13,7 @@ import { tokenRequest } from './token-request.ts';
 const fields = {
   secrets: field(
     2,
-    list(objectReference, { key: 'name' }),
+    list(objectReference, { keys: ['name'] }),
     'Secrets in the same namespace that pods running as this service account may use. Not a place to find tokens for use elsewhere: request those directly.',
   ),
   imagePullSecrets: field(

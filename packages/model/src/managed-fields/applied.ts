@@ -12,7 +12,7 @@ import { PatchFormError } from '../patch/errors.ts';
 import type { Path } from '../problems.ts';
 import { decode } from '../schema/decode.ts';
 import { isSharedList, type ObjectSchema, type Schema, type SharedListSchema } from '../schema/schema.ts';
-import { stepOfEntry, UnkeyedEntryError } from './compare.ts';
+import { findEntryStep } from '../schema/list-entries.ts';
 import { type FieldSet, fieldStep, GrowingFieldSet, stepText } from './field-set.ts';
 
 /** An applied configuration: the fields that it mentions, and their values. */
@@ -101,7 +101,7 @@ function addMentionedEntries(
 ): void {
   const seen = new Set<string>();
   written.forEach((entry, index) => {
-    const step = entry === null ? undefined : findStep(schema, entries[index]);
+    const step = entry === null ? undefined : findEntryStep(schema, entries[index]);
     if (step === undefined)
       throw new PatchFormError(`${path.map(stepText).join('')}: entry ${index} has nothing that tells it from others`);
     if (seen.has(step)) throw new PatchFormError(`${path.map(stepText).join('')}: several entries ${stepText(step)}`);
@@ -111,13 +111,4 @@ function addMentionedEntries(
     addMentioned(schema.items, entry, entries[index], path, fields);
     path.pop();
   });
-}
-
-function findStep(schema: SharedListSchema, entry: unknown): string | undefined {
-  try {
-    return stepOfEntry(schema, entry);
-  } catch (error) {
-    if (error instanceof UnkeyedEntryError) return undefined;
-    throw error;
-  }
 }

@@ -1,24 +1,14 @@
-import {
-  type JsonObject,
-  type Optional,
-  requireObject,
-  requireOptionalList,
-  requireOptionalObject,
-} from '../json/json-object.ts';
+import { type JsonObject, type Optional, requireOptionalList, requireOptionalObject } from '../json/json-object.ts';
 import { sameJson } from '../json/same-json.ts';
 import { isSharedList, type ObjectSchema, type Schema, type SharedListSchema } from '../schema/schema.ts';
-import { emptySet, type FieldSet, fieldStep, keyStep, leaf as place, valueStep } from './field-set.ts';
+import { identityOfEntry, stepOfEntry } from '../schema/list-entries.ts';
+import { emptySet, type FieldSet, fieldStep, leaf as place } from './field-set.ts';
 
 /** The difference of two values of one schema, as sets of fields. */
 export interface Comparison {
   readonly added: FieldSet;
   readonly modified: FieldSet;
   readonly removed: FieldSet;
-}
-
-/** An entry of a keyed list has no key, so ownership of its entries cannot be tracked. */
-export class UnkeyedEntryError extends Error {
-  override readonly name = 'UnkeyedEntryError';
 }
 
 /** Compares down to the smallest values that can have an owner. Undefined stands for an absent value. */
@@ -144,23 +134,4 @@ function byIdentity(schema: SharedListSchema, entries: readonly unknown[]): Map<
     else found.set(identity, new Several(known, entry));
   }
   return found;
-}
-
-/** The value that identifies an entry in its list. Unlike a step it is not serialized. */
-export function identityOfEntry({ sharing }: SharedListSchema, entry: unknown): unknown {
-  const value = sharing === 'set' ? entry : keyValueOf(entry, sharing.key);
-  return typeof value === 'object' ? valueStep(value) : value;
-}
-
-/** The step to an entry of a list that writers share. */
-export function stepOfEntry({ sharing }: SharedListSchema, entry: unknown): string {
-  if (sharing === 'set') return valueStep(entry);
-  const { key } = sharing;
-  return keyStep(key, keyValueOf(entry, key));
-}
-
-function keyValueOf(entry: unknown, key: string): unknown {
-  const value = requireObject(entry)[key];
-  if (value === undefined) throw new UnkeyedEntryError(`an entry has no ${key}`);
-  return value;
 }

@@ -10,10 +10,9 @@ import {
   isEmptySet,
   toFieldsV1,
   union,
-  valueStep,
 } from './field-set.ts';
 
-const step = oneof(constantFrom('a', 'b', 'c').map(fieldStep), constantFrom('x', 'y').map(valueStep));
+const step = oneof(constantFrom('a', 'b', 'c').map(fieldStep), constantFrom('v:"x"', 'v:"y"'));
 const path = array(step, { minLength: 1, maxLength: 4 });
 const paths = array(path, { maxLength: 8 });
 

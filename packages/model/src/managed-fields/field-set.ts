@@ -18,14 +18,6 @@ export const leaf: FieldSet = { member: true, below: new Map() };
 export const isEmptySet = (set: FieldSet): boolean => !set.member && set.below.size === 0;
 
 export const fieldStep = (name: string): string => `f:${name}`;
-export const keyStep = (key: string, value: unknown): string => `k:{${textOf(key)}:${textOf(value)}}`;
-export const valueStep = (value: unknown): string => `v:${textOf(value)}`;
-
-/** Most keys are plain names, and objects have thousands of them. */
-const textOf = (value: unknown): string =>
-  typeof value === 'string' && plain.test(value) ? `"${value}"` : JSON.stringify(value);
-/** Values that JSON does not escape. */
-const plain = /^[ !#-[\]-~]*$/;
 
 /** A step as people read it: `.name`, `[name="x"]`, `[="x"]`. */
 export function stepText(step: string): string {

@@ -5,7 +5,8 @@ import { isJsonObject } from '../json/json-object.ts';
 import { sameJson } from '../json/same-json.ts';
 import type { ObjectSchema } from '../schema/schema.ts';
 import { invalid } from '../status.ts';
-import { compare, UnkeyedEntryError } from './compare.ts';
+import { UnkeyedEntryError } from '../schema/list-entries.ts';
+import { compare } from './compare.ts';
 import { difference, emptySet, fieldsDepthMax, isEmptySet, isTooDeep, union, unionOf } from './field-set.ts';
 import {
   compareTexts,

@@ -2,7 +2,7 @@ import { type JsonObject, type Optional, requireOptionalList, requireOptionalObj
 import { type KubeObject, requireKubeObject } from '../kind/object.ts';
 import { getOwn, setOwn } from '@cluster-apiserver/base';
 import { isSharedList, type ObjectSchema, type Schema, type SharedListSchema } from '../schema/schema.ts';
-import { identityOfEntry, stepOfEntry } from './compare.ts';
+import { identityOfEntry, stepOfEntry } from '../schema/list-entries.ts';
 import type { FieldSet } from './field-set.ts';
 
 /** `live` with the values of all fields that a configuration mentions. What is mentioned without a value is unset. */

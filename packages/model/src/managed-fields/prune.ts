@@ -2,7 +2,7 @@ import { setOwn } from '@cluster-apiserver/base';
 import { type JsonObject, requireList, requireObject } from '../json/json-object.ts';
 import { type KubeObject, requireKubeObject } from '../kind/object.ts';
 import { isSharedList, type ObjectSchema, type Schema, type SharedListSchema } from '../schema/schema.ts';
-import { stepOfEntry } from './compare.ts';
+import { stepOfEntry } from '../schema/list-entries.ts';
 import { type FieldSet, isEmptySet } from './field-set.ts';
 
 /**

@@ -73,7 +73,7 @@ describe('strategic merge patch', () => {
     flag: jsonField(boolean, '', 'given'),
     labels: jsonField(stringMap, ''),
     inner: jsonField(object({ a: jsonField(string, ''), b: jsonField(string, '') }), ''),
-    entries: jsonField(list(entry, { key: 'name' }), ''),
+    entries: jsonField(list(entry, { keys: ['name'] }), ''),
     words: jsonField(list(string, 'set'), ''),
     whole: jsonField(list(string, 'atomic'), ''),
     references: jsonField(list(entry, 'atomic'), ''),

@@ -59,6 +59,9 @@ function retainKeys(target: JsonObject, patch: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(target).filter(([key]) => kept.has(key)));
 }
 
+const isMerged = (schema: Schema | undefined): schema is SharedListSchema =>
+  isSharedList(schema) && !(typeof schema.sharing === 'object' && schema.sharing.isReplacedByPatch);
+
 function schemaBelow(schema: Schema | undefined, key: string): Schema | undefined {
   if (schema?.type === 'object') return schema.fields.get(key)?.schema;
   return schema?.type === 'map' ? schema.values : undefined;
@@ -73,7 +76,7 @@ function mergeMember(schema: Schema | undefined, before: unknown, patch: JsonObj
   const gone = new Set(deleted?.map(identityOf));
   const base = deleted && Array.isArray(before) ? before.filter((value) => !gone.has(identityOf(value))) : before;
   const merged = mergeChange(schema, base, change);
-  return order && Array.isArray(merged) && isSharedList(schema)
+  return order && Array.isArray(merged) && isMerged(schema)
     ? orderEntries(schema, merged, order, Array.isArray(before) ? before : [])
     : merged;
 }
@@ -93,10 +96,10 @@ function requireFittingOrder(
   const refuse = (problem: string): never => {
     throw new PatchFormError(`${orderPrefix}${key}: ${problem}`);
   };
-  if (!isSharedList(schema)) return refuse('there is no list of this name whose entries are merged');
+  if (!isMerged(schema)) return refuse('there is no list of this name whose entries are merged');
   if (change !== undefined && !Array.isArray(change)) return refuse('the patch sets something other than a list');
   const { sharing } = schema;
-  const identity = (entry: unknown): string => identityOf(sharing === 'set' ? entry : keyOf(entry, sharing.key));
+  const identity = (entry: unknown): string => identityOf(sharing === 'set' ? entry : keyOf(entry, sharing.keys[0]));
   const ordered = order.map(identity);
   if (ordered.length === 0) return;
   let at = 0;
@@ -117,13 +120,13 @@ function mergeValues(schema: Schema | undefined, before: unknown, change: unknow
   if (isJsonObject(change) && isJsonObject(before)) return mergeMaps(schema, before, change);
   // An atomic list is replaced as it is: what looks like a directive in it is an unknown field, and not a deletion.
   if (Array.isArray(change) && Array.isArray(before) && schema?.type === 'list')
-    return isSharedList(schema) ? mergeLists(schema, before, change) : change;
+    return isMerged(schema) ? mergeLists(schema, before, change) : change;
   return withoutDirectives(change);
 }
 
 function mergeLists(schema: SharedListSchema, before: readonly unknown[], change: readonly unknown[]): unknown[] {
   if (schema.sharing === 'set') return orderEntries(schema, distinct([...before, ...change]), change, before);
-  const { key } = schema.sharing;
+  const [key] = schema.sharing.keys;
   const directives = change.filter(isDirective);
   const entries = change.filter((entry) => !isDirective(entry));
   if (directives.some((entry) => entry[patchDirective] === 'replace')) return entries;
@@ -177,7 +180,7 @@ function orderEntries(
   wanted: readonly unknown[],
   before: readonly unknown[],
 ): unknown[] {
-  const key = sharing === 'set' ? undefined : sharing.key;
+  const key = sharing === 'set' ? undefined : sharing.keys[0];
   const identity = (entry: unknown): string =>
     identityOf(key !== undefined && isJsonObject(entry) ? getOwn(entry, key) : entry);
   const places = (entries: readonly unknown[]): Map<string, number> => {

@@ -65,7 +65,7 @@ export const objectMeta = object(
     annotations: field(12, stringMap, 'Unstructured keys and values for tools and libraries.'),
     ownerReferences: field(
       13,
-      list(ownerReference, { key: 'uid' }),
+      list(ownerReference, { keys: ['uid'] }),
       'Owners of the object. It is garbage collected when all of them are gone.',
     ),
     finalizers: field(14, list(string, 'set'), 'Identifiers that must be removed before the object is deleted.'),

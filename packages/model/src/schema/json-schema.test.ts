@@ -31,7 +31,7 @@ test.each([
 });
 
 test('a keyed list has the extensions of server-side apply and of strategic merge patch', () => {
-  const entries = list(object({ name: jsonField(string, 'Its name.') }, { atomic: true }), { key: 'name' });
+  const entries = list(object({ name: jsonField(string, 'Its name.') }, { atomic: true }), { keys: ['name'] });
   expect(toJsonSchema(entries, version2)).toEqual({
     type: 'array',
     items: {

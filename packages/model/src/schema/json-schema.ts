@@ -100,10 +100,11 @@ export function toJsonSchema(schema: Schema, dialect: Dialect): JsonSchema {
 function sharingExtensions({ sharing }: ListSchema): JsonSchema {
   if (sharing === 'atomic') return { 'x-kubernetes-list-type': 'atomic' };
   if (sharing === 'set') return { 'x-kubernetes-list-type': 'set', 'x-kubernetes-patch-strategy': 'merge' };
+  const { keys, isReplacedByPatch } = sharing;
+  const merge = { 'x-kubernetes-patch-merge-key': keys[0], 'x-kubernetes-patch-strategy': 'merge' };
   return {
-    'x-kubernetes-list-map-keys': [sharing.key],
+    'x-kubernetes-list-map-keys': keys,
     'x-kubernetes-list-type': 'map',
-    'x-kubernetes-patch-merge-key': sharing.key,
-    'x-kubernetes-patch-strategy': 'merge',
+    ...(!isReplacedByPatch && merge),
   };
 }

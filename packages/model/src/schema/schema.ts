@@ -17,37 +17,49 @@ export type Schema =
   | ObjectSchema
   | AnySchema;
 
-export interface StringSchema {
+/** What every schema may say besides its type. */
+export interface Constraints {
+  /** The canonical value of a field that is absent. */
+  readonly default?: unknown;
+}
+
+export interface StringSchema extends Constraints {
   readonly type: 'string';
 }
 /** Base64 in JSON. */
-export interface BytesSchema {
+export interface BytesSchema extends Constraints {
   readonly type: 'bytes';
 }
-export interface BooleanSchema {
+export interface BooleanSchema extends Constraints {
   readonly type: 'boolean';
 }
-export interface Int32Schema {
+export interface Int32Schema extends Constraints {
   readonly type: 'int32';
 }
 /** Beyond 2^53 a value is a raw number, see json/raw-number.ts. */
-export interface Int64Schema {
+export interface Int64Schema extends Constraints {
   readonly type: 'int64';
 }
 /** `time` has whole seconds, `microTime` six decimal places. Both are in UTC, and null if unset. */
-export interface TimeSchema {
+export interface TimeSchema extends Constraints {
   readonly type: 'time' | 'microTime';
 }
 /** Keys chosen by the client, such as labels. */
-export interface MapSchema<Values extends Schema = Schema> {
+export interface MapSchema<Values extends Schema = Schema> extends Constraints {
   readonly type: 'map';
   readonly values: Values;
 }
-export interface ListSchema<Items extends Schema = Schema> {
+export interface ListSchema<Items extends Schema = Schema> extends Constraints {
   readonly type: 'list';
   readonly items: Items;
-  /** Ownership of the list: as a whole, or by entry, which its value or a key field identifies. */
-  readonly sharing: 'atomic' | 'set' | { readonly key: string };
+  /** Ownership of the list: as a whole, or by entry, which its value or its key fields identify. */
+  readonly sharing: 'atomic' | 'set' | KeyedSharing;
+}
+export interface KeyedSharing {
+  /** The fields that identify an entry together; the default of a field stands for an absent one. */
+  readonly keys: readonly [string, ...string[]];
+  /** A strategic merge patch replaces the list. Otherwise it merges entries by the first key. */
+  readonly isReplacedByPatch?: boolean;
 }
 /** A list whose entries may have different owners. */
 export type SharedListSchema = ListSchema & { readonly sharing: Exclude<ListSchema['sharing'], 'atomic'> };
@@ -55,7 +67,7 @@ export type SharedListSchema = ListSchema & { readonly sharing: Exclude<ListSche
 export const isSharedList = (schema: Schema | undefined): schema is SharedListSchema =>
   schema?.type === 'list' && schema.sharing !== 'atomic';
 
-export interface ObjectSchema<Value = unknown> {
+export interface ObjectSchema<Value = unknown> extends Constraints {
   readonly type: 'object';
   /** Exists for the compiler only: the type of the values, see `ValueOf`. */
   readonly valueType?: Value;
@@ -95,7 +107,7 @@ export interface GroupVersionKind {
   readonly kind: string;
 }
 /** Whatever the client sent, such as the field sets in managedFields. */
-export interface AnySchema {
+export interface AnySchema extends Constraints {
   readonly type: 'any';
 }
 

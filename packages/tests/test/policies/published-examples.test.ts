@@ -15,8 +15,8 @@ const container = object(
 );
 const podSpec = object(
   {
-    containers: jsonField(list(container, { key: 'name' }), ''),
-    initContainers: jsonField(list(container, { key: 'name' }), ''),
+    containers: jsonField(list(container, { keys: ['name'] }), ''),
+    initContainers: jsonField(list(container, { keys: ['name'] }), ''),
   },
   {},
 );
