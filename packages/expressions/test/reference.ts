@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { compile, EvaluationError, formatType, fromJson, types, type Value } from '../src/index.ts';
 import { ConstructedObject, JsonPatchOperation } from '../src/values/constructed.ts';
 import { Duration, FieldsValue, MapValue, Opaque, Optional, Timestamp, TypeValue, Uint } from '../src/values/value.ts';
-import { Quantity } from '../src/values/quantity.ts';
+import { QuantityValue } from '../src/values/quantity.ts';
 import { Semver } from '../src/values/semver.ts';
 import { formatTimestamp } from '../src/values/time.ts';
 
@@ -93,7 +93,7 @@ function showOperation({ op, path, from, value }: JsonPatchOperation): string {
 }
 
 function showOpaque(value: Opaque): string {
-  if (value instanceof Quantity) return showQuantity(value);
+  if (value instanceof QuantityValue) return showQuantity(value.quantity);
   if (value instanceof Semver) {
     const [release, before] = [Object.values(value.numbers).join('.'), value.preRelease.join('.')];
     return before === '' ? release : `${release}-${before}`;
@@ -102,7 +102,7 @@ function showOpaque(value: Opaque): string {
   return value.toString === Object.prototype.toString ? '' : String(value);
 }
 
-function showQuantity({ units, exponent }: Quantity): string {
+function showQuantity({ units, exponent }: QuantityValue['quantity']): string {
   if (exponent >= 0) return String(units * 10n ** BigInt(exponent));
   const digits = String(units < 0n ? -units : units).padStart(1 - exponent, '0');
   const text = `${digits.slice(0, exponent)}.${digits.slice(exponent)}`.replace(/\.?0+$/, '');

@@ -197,3 +197,4 @@ export {
 } from './validation/object-meta.ts';
 export { requireBoundedValues } from './validation/values.ts';
 export { type PolicyRule, rbacGroup, type RbacSubject, type RoleRef } from './rbac.ts';
+export { parseQuantity, Quantity, quantityLengthMax, quantityOfInt } from './quantity.ts';

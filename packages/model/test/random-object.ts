@@ -37,6 +37,12 @@ function randomOf(random: Random, schema: Schema): unknown {
     case 'int32':
     case 'int64':
       return oneOf(random, integers[schema.type]);
+    case 'double':
+      return oneOf(random, [0, 1.5, -1e300, 5e-324]);
+    case 'intOrString':
+      return oneOf(random, [...texts, ...integers.int32]);
+    case 'quantity':
+      return oneOf(random, ['0', '500m', '1536Mi', '2500e6']);
     case 'time':
       return `${oneOf(random, seconds)}Z`;
     case 'microTime':

@@ -38,6 +38,7 @@ function findTypeFaults(schema: Schema, value: unknown, path: string): string[] 
       return [];
     case 'string':
     case 'bytes':
+    case 'quantity':
       return typeof value === 'string'
         ? []
         : wrong(`expected string, got &value.valueUnstructured{Value:${formatAsGo(value)}}`);
@@ -45,9 +46,11 @@ function findTypeFaults(schema: Schema, value: unknown, path: string): string[] 
       return typeof value === 'boolean' ? [] : wrong(`expected boolean, got &{${formatAsGo(value)}}`);
     case 'int32':
     case 'int64':
+    case 'double':
       return typeof value === 'number' ? [] : wrong(`expected numeric (int or float), got ${getGoType(value)}`);
     case 'time':
     case 'microTime':
+    case 'intOrString':
       return typeof value === 'object' ? wrong(`expected any scalar, got &{${formatAsGo(value)}}`) : [];
     case 'map':
       if (!isJsonObject(value)) return wrong(`expected map, got &{${formatAsGo(value)}}`);

@@ -34,6 +34,12 @@ function typeOf(name: string, schema: Schema): Type {
     case 'time':
     case 'microTime':
       return types.timestamp;
+    case 'double':
+      return types.double;
+    case 'quantity':
+      return types.string;
+    case 'intOrString':
+      return types.dyn;
     case 'map':
       return types.map(types.string, typeOf(`${name}.@elem`, schema.values));
     case 'list':

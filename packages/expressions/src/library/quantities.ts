@@ -1,4 +1,5 @@
-import { parseQuantity, type Quantity, quantityOfInt, requireQuantity } from '../values/quantity.ts';
+import { parseQuantity, type Quantity, quantityOfInt } from '@cluster-apiserver/model';
+import { QuantityValue, requireQuantity } from '../values/quantity.ts';
 import { EvaluationError, type Value } from '../values/value.ts';
 import { defineFunction, defineMethod, type Overload, withCost } from './overload.ts';
 
@@ -14,27 +15,37 @@ export const quantities: readonly Overload[] = [
     'isQuantity(string) -> bool',
     withCost(steps, (text: string) => parseQuantity(text) !== undefined),
   ),
-  defineFunction('sign(kubernetes.Quantity) -> int', (quantity: Quantity) => BigInt(quantity.compare(zero))),
-  quantityMethod('isInteger() -> bool', (quantity: Quantity) => quantity.toInt() !== undefined),
-  quantityMethod('asInteger() -> int', (quantity: Quantity) => {
+  defineFunction('sign(kubernetes.Quantity) -> int', ({ quantity }: QuantityValue) => BigInt(quantity.compare(zero))),
+  quantityMethod('isInteger() -> bool', (quantity) => quantity.toInt() !== undefined),
+  quantityMethod('asInteger() -> int', (quantity) => {
     const value = quantity.toInt();
     if (value === undefined) throw new EvaluationError('cannot convert value to integer');
     return value;
   }),
-  quantityMethod('asApproximateFloat() -> double', (quantity: Quantity) => quantity.toDouble()),
+  quantityMethod('asApproximateFloat() -> double', (quantity) => quantity.toDouble()),
   pairMethod('isGreaterThan(kubernetes.Quantity) -> bool', (one, other) => one.compare(other) > 0),
   pairMethod('isLessThan(kubernetes.Quantity) -> bool', (one, other) => one.compare(other) < 0),
   pairMethod('compareTo(kubernetes.Quantity) -> int', (one, other) => BigInt(one.compare(other))),
-  pairMethod('add(kubernetes.Quantity) -> kubernetes.Quantity', (one, other) => one.add(other)),
-  pairMethod('sub(kubernetes.Quantity) -> kubernetes.Quantity', (one, other) => one.add(other.negate())),
-  quantityMethod('add(int) -> kubernetes.Quantity', (one: Quantity, other: bigint) => one.add(quantityOfInt(other))),
-  quantityMethod('sub(int) -> kubernetes.Quantity', (one: Quantity, other: bigint) => one.add(quantityOfInt(-other))),
+  pairMethod('add(kubernetes.Quantity) -> kubernetes.Quantity', (one, other) => new QuantityValue(one.add(other))),
+  pairMethod(
+    'sub(kubernetes.Quantity) -> kubernetes.Quantity',
+    (one, other) => new QuantityValue(one.add(other.negate())),
+  ),
+  quantityMethod(
+    'add(int) -> kubernetes.Quantity',
+    (one, other: bigint) => new QuantityValue(one.add(quantityOfInt(other))),
+  ),
+  quantityMethod(
+    'sub(int) -> kubernetes.Quantity',
+    (one, other: bigint) => new QuantityValue(one.add(quantityOfInt(-other))),
+  ),
 ];
 
-function quantityMethod(signature: string, run: Overload['run']): Overload {
-  return defineMethod('kubernetes.Quantity', signature, withCost(steps, run));
+function quantityMethod(signature: string, run: (one: Quantity, other: never) => Value): Overload {
+  const unwrapped = ({ quantity }: QuantityValue, other: never): Value => run(quantity, other);
+  return defineMethod('kubernetes.Quantity', signature, withCost(steps, unwrapped));
 }
 
 function pairMethod(signature: string, run: (one: Quantity, other: Quantity) => Value): Overload {
-  return quantityMethod(signature, run);
+  return quantityMethod(signature, (one, other: QuantityValue) => run(one, other.quantity));
 }

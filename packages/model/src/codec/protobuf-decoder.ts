@@ -9,6 +9,7 @@ import type { Field, ListSchema, MapSchema, ObjectSchema, Schema } from '../sche
 import {
   delimited,
   FieldBudget,
+  fixed64,
   type Reader,
   type ReadField,
   readMessage,
@@ -16,6 +17,7 @@ import {
   requireType,
   varint,
   WireError,
+  type WireType,
 } from './protobuf-wire.ts';
 
 /** Throws WireError, or an error of the reader, if the bytes are no message of this schema. */
@@ -100,8 +102,9 @@ function objectIn(value: Record<string, unknown>, name: string): Record<string, 
   return object;
 }
 
-function wireType(schema: Schema): typeof varint | typeof delimited {
+function wireType(schema: Schema): WireType {
   if (schema.type === 'list') return wireType(schema.items);
+  if (schema.type === 'double') return fixed64;
   return schema.type === 'boolean' || schema.type === 'int32' || schema.type === 'int64' ? varint : delimited;
 }
 
@@ -118,7 +121,7 @@ function readEntry(reader: Reader, { values }: MapSchema, map: Record<string, un
   setOwn(map, key, value);
 }
 
-const mapValueType = (values: Schema): ReturnType<typeof wireType> =>
+const mapValueType = (values: Schema): WireType =>
   values.type === 'list' || values.type === 'map' ? delimited : wireType(values);
 
 /** The opposite of `writeMapValue`. */
@@ -162,6 +165,12 @@ function readValue(reader: Reader, schema: Schema, name: string, budget: Budget)
       return reader.int32();
     case 'int64':
       return readInteger(reader);
+    case 'double':
+      return reader.double();
+    case 'intOrString':
+      return readIntOrString(reader, name, budget);
+    case 'quantity':
+      return readNestedText(reader, name, budget) || '0';
     case 'time':
       return readTime(reader, name, budget, false);
     case 'microTime':
@@ -220,8 +229,8 @@ function readTime(reader: Reader, name: string, budget: Budget, hasMicros: boole
 
 const microsPerSecond = 1_000_000;
 
-/** JSON inside a message of its own. */
-function readJson(reader: Reader, name: string, budget: Budget): unknown {
+/** The text inside a message of its own. */
+function readNestedText(reader: Reader, name: string, budget: Budget): string {
   let text = '';
   readNested(reader, budget.fields, (number, type) => {
     if (number !== 1) return false;
@@ -229,6 +238,27 @@ function readJson(reader: Reader, name: string, budget: Budget): unknown {
     text = reader.string();
     return true;
   });
+  return text;
+}
+
+/** Which of its members counts is the first field of the message. */
+function readIntOrString(reader: Reader, name: string, budget: Budget): number | string {
+  let isText = false;
+  let whole = 0;
+  let text = '';
+  readNested(reader, budget.fields, (number, type) => {
+    if (number > 3) return false;
+    requireType(type, number === 3 ? delimited : varint, name);
+    if (number === 1) isText = reader.int64().low === 1;
+    else if (number === 2) whole = reader.int32();
+    else text = reader.string();
+    return true;
+  });
+  return isText ? text : whole;
+}
+
+function readJson(reader: Reader, name: string, budget: Budget): unknown {
+  const text = readNestedText(reader, name, budget);
   if (text === '') return null;
   const scan = scanJson(text, { ...budget.bounds, valuesMax: budget.left });
   spend(budget, scan.values);

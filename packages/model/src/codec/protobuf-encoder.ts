@@ -7,7 +7,7 @@ import { invariant } from '@cluster-apiserver/base';
 import { type JsonObject, requireList, requireObject } from '../json/json-object.ts';
 import { isRawNumber } from '../json/raw-number.ts';
 import type { ListSchema, MapSchema, ObjectSchema, Schema } from '../schema/schema.ts';
-import { delimited, encodeWith, type ProtobufWriter, varint, writeNested, writeTag } from './protobuf-wire.ts';
+import { delimited, encodeWith, fixed64, type ProtobufWriter, varint, writeNested, writeTag } from './protobuf-wire.ts';
 
 export const encodeMessage = (schema: ObjectSchema, value: object): Uint8Array =>
   encodeWith((to) => writeObject(to, schema, requireObject(value)));
@@ -68,6 +68,19 @@ export function writeValue(to: ProtobufWriter, number: number, schema: Schema, v
     case 'int32':
     case 'int64':
       writeTag(to, number, varint).int64(toWireInteger(value));
+      return;
+    case 'double':
+      writeTag(to, number, fixed64).double(Number(value));
+      return;
+    case 'intOrString':
+      writeNested(to, number, (message) => {
+        writeTag(message, 1, varint).int32(typeof value === 'string' ? 1 : 0);
+        if (typeof value === 'string') writeTag(message, 3, delimited).string(value);
+        else writeTag(message, 2, varint).int32(Number(value));
+      });
+      return;
+    case 'quantity':
+      writeNested(to, number, (message) => writeTag(message, 1, delimited).string(requireText(value)));
       return;
     case 'time':
     case 'microTime':

@@ -6,11 +6,13 @@ import { type JsonBounds, TooManyValuesError } from '../json/json-scan.ts';
 export type Reader = protobuf.Reader;
 export type ProtobufWriter = protobuf.Writer;
 
-/** How a value begins: with itself, or with its length. Nothing else is ever written. */
+/** How a value begins: with itself, as 64 bits, or with its length. Nothing else is ever written. */
 export const varint = 0;
+export const fixed64 = 1;
 export const delimited = 2;
+export type WireType = typeof varint | typeof fixed64 | typeof delimited;
 
-export const writeTag = (to: ProtobufWriter, number: number, type: typeof varint | typeof delimited): ProtobufWriter =>
+export const writeTag = (to: ProtobufWriter, number: number, type: WireType): ProtobufWriter =>
   to.uint32((number << 3) | type);
 
 export function writeNested(to: ProtobufWriter, number: number, write: (to: ProtobufWriter) => void): void {
@@ -94,6 +96,6 @@ export function readNested(reader: Reader, budget: FieldBudget, readField: ReadF
   readFields(reader, reader.pos + length, budget, readField);
 }
 
-export function requireType(type: number, wanted: typeof varint | typeof delimited, what: string): void {
+export function requireType(type: number, wanted: WireType, what: string): void {
   if (type !== wanted) throw new WireError(`${what} has the wire type ${type}, and not ${wanted}`);
 }

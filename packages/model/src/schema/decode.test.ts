@@ -2,7 +2,22 @@ import { expect, test } from '@jest/globals';
 import { rawNumber } from '../json/raw-number.ts';
 import { formatPath } from '../problems.ts';
 import { decode, WrongTypeError } from './decode.ts';
-import { any, boolean, jsonField, int32, int64, list, microTime, object, string, stringMap, time } from './schema.ts';
+import {
+  any,
+  boolean,
+  double,
+  jsonField,
+  int32,
+  int64,
+  intOrString,
+  list,
+  microTime,
+  object,
+  quantity,
+  string,
+  stringMap,
+  time,
+} from './schema.ts';
 
 const schema = object({
   text: jsonField(string, ''),
@@ -16,6 +31,9 @@ const schema = object({
   entries: jsonField(list(object({ name: jsonField(string, '') }), 'atomic'), ''),
   words: jsonField(list(string, 'set'), ''),
   free: jsonField(any, ''),
+  ratio: jsonField(double, '', 'given'),
+  port: jsonField(intOrString, '', 'given'),
+  size: jsonField(quantity, '', 'given'),
 });
 
 const canonical = (value: unknown): string => JSON.stringify(decode(schema, value, () => {}));
@@ -63,6 +81,19 @@ test('a field that is null if it is empty is always shown', () => {
   expect(() => shown({ rules: 'a' })).toThrow(WrongTypeError);
 });
 
+test.each<[object, object]>([
+  [{ ratio: rawNumber('1.0') }, { ratio: 1 }],
+  [{ ratio: rawNumber('-0.0') }, { ratio: 0 }],
+  [{ ratio: rawNumber('1e3') }, { ratio: 1000 }],
+  [{ port: '' }, { port: '' }],
+  [{ port: 0 }, { port: 0 }],
+  [{ size: ' 2048Mi ' }, { size: '2Gi' }],
+  [{ size: 5000 }, { size: '5k' }],
+  [{ size: rawNumber('2.50e9') }, { size: '2500e6' }],
+])('%j becomes %j', (given, shown) => {
+  expect(decode(schema, given, () => {})).toMatchObject(shown);
+});
+
 test('unknown fields are reported with their path and dropped', () => {
   const unknown: string[] = [];
   decode(
@@ -92,6 +123,16 @@ test.each<[string, object, string]>([
   ],
   ['a million digits', { small: rawNumber('9'.repeat(1e6)) }, `small: ${'9'.repeat(32)}… does not fit into int32`],
   ['a number beyond 32 bits', { small: 2 ** 31 }, 'small: 2147483648 does not fit into int32'],
+  ['a text for a double', { ratio: '1' }, 'ratio: expected a number, got a string'],
+  [
+    'a number beyond all doubles',
+    { ratio: rawNumber('1e999') },
+    'ratio: the number is beyond those that a double can hold',
+  ],
+  ['a boolean for a port', { port: true }, 'port: expected a whole number or a string, got a boolean'],
+  ['a port beyond 32 bits', { port: 2 ** 31 }, 'port: 2147483648 does not fit into int32'],
+  ['an object for a quantity', { size: {} }, 'size: expected a quantity, got an object'],
+  ['a text that is no quantity', { size: '1x' }, 'size: "1x" is not a quantity like 500m or 1.5Gi'],
   ['a list for a map', { labels: [] }, 'labels: expected an object of strings, got a list'],
   ['a number in a map', { labels: { a: 1 } }, 'labels.a: expected a string, got a number'],
   ['an object for a list', { entries: {} }, 'entries: expected a list, got an object'],

@@ -1,6 +1,7 @@
 import { setOwn, unreachable } from '@cluster-apiserver/base';
 import { isJsonObject } from '../json/json-object.ts';
-import { type Integer, isRawNumber, rawNumber } from '../json/raw-number.ts';
+import { type Integer, isRawNumber, numberOf, rawNumber } from '../json/raw-number.ts';
+import { parseQuantity } from '../quantity.ts';
 import { formatPath, type Path, type Step } from '../problems.ts';
 import { parseMicroTime, parseTime } from '../time.ts';
 import { decodeBase64 } from './base64.ts';
@@ -83,6 +84,14 @@ class Decoder {
       case 'int32':
       case 'int64':
         return this.#integer(schema.type, value);
+      case 'double':
+        return this.#double(value);
+      case 'intOrString':
+        if (typeof value !== 'string' && typeof value !== 'number' && !isRawNumber(value))
+          throw this.#wrongType('a whole number or a string', value);
+        return typeof value === 'string' ? value : this.#integer('int32', value);
+      case 'quantity':
+        return this.#quantity(value);
       case 'time':
       case 'microTime':
         return this.#time(schema.type, value);
@@ -144,6 +153,24 @@ class Decoder {
     return Number.isSafeInteger(Number(exact)) ? Number(exact) : rawNumber(exact.toString());
   }
 
+  #double(value: unknown): number {
+    if (typeof value !== 'number' && !isRawNumber(value)) throw this.#wrongType('a number', value);
+    const rounded = numberOf(value);
+    if (!Number.isFinite(rounded)) throw this.#error('the number is beyond those that a double can hold');
+    // Minus zero has no JSON of its own.
+    return rounded === 0 ? 0 : rounded;
+  }
+
+  #quantity(value: unknown): string {
+    if (typeof value !== 'string' && typeof value !== 'number' && !isRawNumber(value))
+      throw this.#wrongType('a quantity', value);
+    const text = typeof value === 'string' ? value.trim() : isRawNumber(value) ? value.rawJSON : String(value);
+    const parsed = parseQuantity(text);
+    if (!parsed)
+      throw this.#error(`${JSON.stringify(text.slice(0, quantityCharactersMax))} is not a quantity like 500m or 1.5Gi`);
+    return parsed.toString();
+  }
+
   #wrongType(wanted: string, got: unknown): WrongTypeError {
     return this.#error(`expected ${wanted}, got ${describeType(got)}`);
   }
@@ -157,6 +184,9 @@ const isAlwaysShown = ({ presence }: Field): boolean => presence === 'always' ||
 
 /** More than any time has. */
 const timeCharactersMax = 64;
+
+/** As much of a text that is no quantity as shows what it is. */
+const quantityCharactersMax = 64;
 
 const timeExamples = { time: '2026-01-31T12:00:00Z', microTime: '2026-01-31T12:00:00.000000Z' };
 
@@ -178,7 +208,11 @@ export function zero(schema: Schema): unknown {
       return false;
     case 'int32':
     case 'int64':
+    case 'double':
+    case 'intOrString':
       return 0;
+    case 'quantity':
+      return '0';
     case 'time':
     case 'microTime':
       return null;

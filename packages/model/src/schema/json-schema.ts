@@ -34,11 +34,27 @@ export function collectDefinitions(roots: Iterable<ObjectSchema>, dialect: Diale
     for (const field of schema.fields.values()) {
       const inside = innermost(field.schema);
       if (inside.type === 'object') visit(inside);
+      if (inside.type === 'intOrString' || inside.type === 'quantity') {
+        const { name: scalar, definition } = publishedScalars[inside.type];
+        found.set(scalar, definition);
+      }
     }
   };
   for (const root of roots) visit(root);
   return Object.fromEntries([...found].sort(([left], [right]) => (left < right ? -1 : 1)));
 }
+
+/** What upstream's documents define once, though it is a single value. */
+const publishedScalars = {
+  intOrString: {
+    name: 'io.k8s.apimachinery.pkg.util.intstr.IntOrString',
+    definition: { description: 'A whole number or a text.', type: 'string', format: 'int-or-string' },
+  },
+  quantity: {
+    name: 'io.k8s.apimachinery.pkg.api.resource.Quantity',
+    definition: { description: 'An amount with a suffix, such as 500m, 2k or 1.5Gi.', type: 'string' },
+  },
+} as const;
 
 /** The values inside of nested lists and maps. */
 function innermost(schema: Schema): Schema {
@@ -78,6 +94,11 @@ export function toJsonSchema(schema: Schema, dialect: Dialect): JsonSchema {
     case 'int32':
     case 'int64':
       return { type: 'integer', format: schema.type };
+    case 'double':
+      return { type: 'number', format: 'double' };
+    case 'intOrString':
+    case 'quantity':
+      return { $ref: dialect.references + publishedScalars[schema.type].name };
     case 'time':
     case 'microTime':
       return { type: 'string', format: 'date-time' };

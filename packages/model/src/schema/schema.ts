@@ -11,6 +11,9 @@ export type Schema =
   | BooleanSchema
   | Int32Schema
   | Int64Schema
+  | DoubleSchema
+  | IntOrStringSchema
+  | QuantitySchema
   | TimeSchema
   | MapSchema
   | ListSchema
@@ -39,6 +42,17 @@ export interface Int32Schema extends Constraints {
 /** Beyond 2^53 a value is a raw number, see json/raw-number.ts. */
 export interface Int64Schema extends Constraints {
   readonly type: 'int64';
+}
+export interface DoubleSchema extends Constraints {
+  readonly type: 'double';
+}
+/** A number or a text, such as a port or its name. */
+export interface IntOrStringSchema extends Constraints {
+  readonly type: 'intOrString';
+}
+/** An amount such as `500m`, see quantity.ts. Numbers are taken, and texts shown. */
+export interface QuantitySchema extends Constraints {
+  readonly type: 'quantity';
 }
 /** `time` has whole seconds, `microTime` six decimal places. Both are in UTC, and null if unset. */
 export interface TimeSchema extends Constraints {
@@ -139,21 +153,23 @@ export type FieldDeclarations = Readonly<Record<string, FieldDeclaration>>;
 /** The TypeScript type of the canonical values of a schema. */
 export type ValueOf<S extends Schema> = Schema extends S
   ? unknown
-  : S extends StringSchema | BytesSchema | TimeSchema
+  : S extends StringSchema | BytesSchema | TimeSchema | QuantitySchema
     ? string
     : S extends BooleanSchema
       ? boolean
-      : S extends Int32Schema
+      : S extends Int32Schema | DoubleSchema
         ? number
         : S extends Int64Schema
           ? Integer
-          : S extends MapSchema<infer Values>
-            ? Record<string, ValueOf<Values>>
-            : S extends ListSchema<infer Items>
-              ? ValueOf<Items>[]
-              : S extends ObjectSchema<infer Value>
-                ? Value
-                : unknown;
+          : S extends IntOrStringSchema
+            ? number | string
+            : S extends MapSchema<infer Values>
+              ? Record<string, ValueOf<Values>>
+              : S extends ListSchema<infer Items>
+                ? ValueOf<Items>[]
+                : S extends ObjectSchema<infer Value>
+                  ? Value
+                  : unknown;
 
 /** The TypeScript type of an object with these fields. */
 export type FieldValues<F extends FieldDeclarations> = Flat<
@@ -178,6 +194,9 @@ export const bytes: BytesSchema = { type: 'bytes' };
 export const boolean: BooleanSchema = { type: 'boolean' };
 export const int32: Int32Schema = { type: 'int32' };
 export const int64: Int64Schema = { type: 'int64' };
+export const double: DoubleSchema = { type: 'double' };
+export const intOrString: IntOrStringSchema = { type: 'intOrString' };
+export const quantity: QuantitySchema = { type: 'quantity' };
 export const time: TimeSchema = { type: 'time' };
 export const microTime: TimeSchema = { type: 'microTime' };
 export const any: AnySchema = { type: 'any' };
