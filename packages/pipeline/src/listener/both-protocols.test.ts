@@ -279,6 +279,7 @@ describe.each(protocols)('over %s', (protocol) => {
     const tooMany = uploads.length - Math.floor(bodyBytesMax / pieceBytes);
     await untilTurned(() => refused >= tooMany);
     clock.advance(sweepMs);
+    await untilTurned(() => heldBytes > 0);
     expect(heldBytes).toBeLessThanOrEqual(bodyBytesMax);
     expect(heldBytes).toBeGreaterThan(bodyBytesMax / 2);
     // The oldest uploads, which had the most time to finish.

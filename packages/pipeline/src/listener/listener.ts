@@ -66,7 +66,8 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
   const sweep = (): void => {
     cancelSweep = clock.after(limits.sweepMs, sweep);
     context.nowMs = clock.monotonicMs();
-    connections.sweep(context.nowMs);
+    // First everything that has arrived is read: a process that has stalled would take the clients for idle.
+    clock.soon(() => connections.sweep(context.nowMs));
   };
   let cancelSweep = clock.after(limits.sweepMs, sweep);
 

@@ -108,6 +108,19 @@ describe('slow, disconnected and flooding clients', () => {
     await busy.until(/late$/);
   });
 
+  test('a request that arrives while the process stalls is served, although its connection was idle too long', async () => {
+    const clock = fakeClock();
+    const served = await serve(({ target }) => text(target), clock);
+    const client = await served.raw();
+    client.send(get('/first'));
+    await client.until(/first$/);
+    // Sweeps are timers, and Node runs timers that are due before it reads what has arrived.
+    await new Promise((resolve) => setTimeout(resolve));
+    client.send(get('/second'));
+    clock.advance(idleTimeoutMs + 2_000);
+    await client.until(/second$/);
+  });
+
   test('pipelined requests are served one after the other, each after the previous response', async () => {
     const begun: string[] = [];
     const answers: (() => void)[] = [];
