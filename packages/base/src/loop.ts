@@ -124,10 +124,13 @@ const createLanes = () => ({
 export type LaneName = keyof ReturnType<typeof createLanes>;
 
 export class Loop {
+  /** Runs an iteration. A server replaces it, to report what a step throws instead of ending the process. */
+  guard = (iterate: () => void): void => iterate();
   readonly #clock: Clock;
   readonly #lanes: Readonly<Record<LaneName, Lane>> = createLanes();
   readonly #order: readonly Lane[] = Object.values(this.#lanes);
   #isScheduled = false;
+  #isWorking = false;
   /** When the present iteration began; undefined while there is nothing to do. */
   #beganMs: number | undefined;
   /** The place of the lane that begins the next iteration. */
@@ -217,23 +220,29 @@ export class Loop {
   }
 
   #schedule(): void {
-    if (this.#isScheduled) return;
+    if (this.#isScheduled || this.#isWorking) return;
+    this.#clock.soon(this.#iterate);
     this.#isScheduled = true;
     this.#beganMs ??= this.#clock.monotonicMs();
-    this.#clock.soon(this.#iterate);
   }
 
   readonly #iterate = (): void => {
-    const nowMs = this.#clock.monotonicMs();
-    const tookMs = nowMs - (this.#beganMs ?? nowMs);
     this.#isScheduled = false;
-    this.#beganMs = nowMs;
+    this.guard(this.#work);
+  };
+
+  readonly #work = (): void => {
+    this.#isWorking = true;
     try {
+      const nowMs = this.#clock.monotonicMs();
+      const tookMs = nowMs - (this.#beganMs ?? nowMs);
+      this.#beganMs = nowMs;
       this.#adjustShare(tookMs);
       for (const lane of this.#order) lane.refill(this.#share);
       if (tookMs > longIterationMs) this.#rest(tookMs);
       this.#runLanes(nowMs);
     } finally {
+      this.#isWorking = false;
       this.#isBehind = this.#lanes.request.waiting.size + this.#lanes.response.waiting.size > 0;
       if (this.#order.some(({ needsIteration }) => needsIteration)) this.#schedule();
       else if (!this.#isScheduled) this.#becomeIdle();
@@ -249,12 +258,12 @@ export class Loop {
   #rest(tookMs: number): void {
     for (const lane of this.#order) {
       if (!lane.limits.rests || lane.isResting || lane.hasRested || lane.waiting.size === 0) continue;
-      lane.isResting = true;
       this.#clock.after(Math.min(restFactor * tookMs, restMaxMs), () => {
         lane.isResting = false;
         lane.hasRested = true;
-        this.#schedule();
+        this.guard(this.#work);
       });
+      lane.isResting = true;
     }
   }
 

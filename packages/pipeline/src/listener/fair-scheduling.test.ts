@@ -5,9 +5,11 @@ import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { endHeaders, endStream, frame, packed, text, get, useListener } from '../../test/listener.ts';
-import * as limits from './limits.ts';
 
 const serve = useListener();
+
+/** In one iteration of the event loop, by what the lanes of `base/loop.ts` get and what these cost. */
+const perTurn = { requestsMs: 2, handshakes: 2, connections: 1, endings: 100 };
 
 describe('turns', () => {
   test('end after some milliseconds, and connections alternate', async () => {
@@ -46,7 +48,7 @@ describe('turns', () => {
       await untilTurned(() => turns.length > 0);
       const before = handled.length;
       for (const turn of turns.splice(0)) turn();
-      expect(handled.length - before).toBeLessThanOrEqual(Math.ceil(limits.turnMs / 2));
+      expect(handled.length - before).toBeLessThanOrEqual(Math.ceil(perTurn.requestsMs / 2));
     }
     expect(handled.indexOf('/livez')).toBeLessThanOrEqual(5);
     expect(handled.filter((target) => target !== '/livez')).toEqual(Array.from({ length: 20 }, (_, i) => `/list${i}`));
@@ -75,7 +77,7 @@ describe('many connections at once', () => {
     const served = await serve(() => text('well'), clock);
     const first = await served.raw();
     hold();
-    const count = 3 * limits.handshakesPerTurn;
+    const count = 3 * perTurn.handshakes;
     const begun = Array.from({ length: count }, () => connectTcp(served.listener.port, '127.0.0.1'));
     let secured = 0;
     for (const socket of begun) {
@@ -84,7 +86,7 @@ describe('many connections at once', () => {
       tls.on('error', () => {});
       tls.on('secureConnect', () => (secured += 1));
     }
-    for (let expected = limits.handshakesPerTurn; expected <= count; expected += limits.handshakesPerTurn) {
+    for (let expected = perTurn.handshakes; expected <= count; expected += perTurn.handshakes) {
       await untilTurned(() => secured === expected);
       // Existing connections are read meanwhile.
       first.socket.write('x');
@@ -101,11 +103,11 @@ describe('many connections at once', () => {
     const served = await serve(() => text('well'), clock);
     hold();
     const clients = await Promise.all(
-      Array.from({ length: limits.handshakesPerTurn }, () => (protocol === 'HTTP/2' ? served.frames() : served.raw())),
+      Array.from({ length: perTurn.handshakes }, () => (protocol === 'HTTP/2' ? served.frames() : served.raw())),
     );
     if (protocol === 'HTTP/1.1') for (const client of clients) client.send('broken\r\n\r\n');
     const answered = (): number => clients.filter((client) => client.receivedBytes() > 0).length;
-    for (let expected = limits.connectionsPerTurn; expected <= clients.length; expected += limits.connectionsPerTurn) {
+    for (let expected = perTurn.connections; expected <= clients.length; expected += perTurn.connections) {
       await untilTurned(() => answered() === expected);
       await new Promise(setImmediate);
       expect(answered()).toBe(expected);
@@ -123,7 +125,7 @@ describe('many connections at once', () => {
       return new Promise(() => {});
     }, clock);
     const clients = await Promise.all(Array.from({ length: 3 }, () => served.frames()));
-    const each = limits.endingsPerTurn;
+    const each = perTurn.endings;
     for (const client of clients)
       client.send(
         Buffer.concat(

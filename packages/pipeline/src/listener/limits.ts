@@ -132,45 +132,15 @@ export const streamResets = { burst: 125, perSecond: 33 };
 /** Interval of the sweep, which checks these limits with one timer instead of several per request. */
 export const sweepMs = 1_000;
 
-/** TLS handshakes that begin in one iteration of the event loop, at one to two milliseconds each. */
-export const handshakesPerTurn = 2;
-
-/**
- * New connections per iteration of the event loop: each may begin with all requests and resets that a client may send.
- */
-export const connectionsPerTurn = 1;
-
-/**
- * Requests that are aborted with their connections in one iteration of the event loop, at about 50 microseconds each. The
- * end of a connection itself counts as some of them.
- */
-export const endingsPerTurn = 100;
-export const connectionEndWeight = 4;
-
-/**
- * After a longer iteration of the event loop, handshakes, new connections and closes that wait rest for a while. One of them
- * alone can take that long: a connection may begin with a hundred requests and as many resets.
- */
-export const longIterationMs = 5;
-
-/**
- * Bytes of response pieces that are made and written in one iteration of the event loop, at two milliseconds each MiB: for
- * one piece of each of 16 readers, or less when pieces wait. Each piece costs as much as the overhead more.
- */
-export const pieceTurn = {
-  weightMax: 5 * 1024 * 1024,
-  backlogWeightMax: 1024 * 1024,
-  pieceOverheadBytes: 32 * 1024,
+/** What steps of connections cost later, in callbacks of Node, from one to two milliseconds of a handshake on. */
+export const costsMs = {
+  handshake: 1,
+  /** A new connection may begin with all requests and resets that a client may send. */
+  beginning: 1,
+  /** A connection ends; so does each of its requests. */
+  connectionEnd: 0.2,
+  requestEnd: 0.05,
 } as const;
 
-/**
- * Duration of requests or responses in one iteration of the event loop, before other work. What they do after their first
- * wait comes after it and is not counted; it takes several times as long.
- */
-export const turnMs = 2;
-
-/** How long an iteration should take while requests wait, with everything that they cause. */
-export const iterationMs = 8;
-
-/** While iterations take longer, batches of requests and responses become shorter, down to this share. */
-export const smallestShare = 1 / 8;
+/** What it costs to make and write a piece of a response: two milliseconds each MiB, and the overhead of each piece. */
+export const pieceCost = { msPerByte: 2 / (1024 * 1024), overheadBytes: 32 * 1024 } as const;

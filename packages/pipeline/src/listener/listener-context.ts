@@ -1,6 +1,5 @@
-import type { Clock, LongList } from '@cluster-apiserver/base';
+import type { Clock, Loop, LongList } from '@cluster-apiserver/base';
 import type { StatusError } from '@cluster-apiserver/model';
-import type { IterationLimiter } from './connection/iteration-limiter.ts';
 import type { MemoryBudget } from './connection/memory-budget.ts';
 import type { CallbackGuard } from './callback-guard.ts';
 import type { ListenerMeasures } from './measures.ts';
@@ -18,8 +17,8 @@ export interface ListenerContext {
   readonly responseBytes: MemoryBudget;
   /** Request bytes in memory, of all connections. */
   readonly bodyBytes: MemoryBudget;
-  /** Pieces of responses, weighed in bytes. */
-  readonly pieces: IterationLimiter;
+  /** Its steps are not guarded: they must not throw. */
+  readonly loop: Loop;
   /** Requests whose body is arriving, the oldest first. */
   readonly receiving: LongList<SocketRequest>;
   /** Connections that only drop the rest of a refused body. */

@@ -5,7 +5,6 @@ import type { TLSSocket } from 'node:tls';
 import { Connection } from './connection.ts';
 import type { ListenerContext } from '../listener-context.ts';
 import * as limits from '../limits.ts';
-import { IterationLimiter } from './iteration-limiter.ts';
 import { closeLingering } from './lingering-close.ts';
 import { createRefusal } from '../request/refusal.ts';
 import type { SocketRequest } from '../request/socket-request.ts';
@@ -29,9 +28,6 @@ export class OpenConnections {
    * error.
    */
   readonly #bySession = new Map<Http2Session, Connection>();
-  readonly #handshakes: IterationLimiter;
-  readonly #beginnings: IterationLimiter;
-  readonly #endings: IterationLimiter;
   #newest: Connection | undefined;
   #shortOfDescriptorsUntilMs = 0;
   /** The connections that a drain waits for. */
@@ -42,16 +38,11 @@ export class OpenConnections {
   constructor(context: ListenerContext, perPeerMax: number) {
     this.#context = context;
     this.#perPeerMax = perPeerMax;
-    const limitIterations = (weightMax: number): IterationLimiter =>
-      new IterationLimiter(context.clock, { weightMax, longMs: limits.longIterationMs });
-    this.#handshakes = limitIterations(limits.handshakesPerTurn);
-    this.#beginnings = limitIterations(limits.connectionsPerTurn);
-    this.#endings = limitIterations(limits.endingsPerTurn);
   }
 
   /** Wraps Node's listeners, so that each connection is registered before its first request. */
   attach(server: Http2SecureServer): void {
-    const { guard, measures } = this.#context;
+    const { guard, loop, measures } = this.#context;
     const destroy = (socket: Socket): void => void socket.destroy();
     const shakeHands = takeListeners(server, 'connection');
     server.on(
@@ -80,7 +71,7 @@ export class OpenConnections {
           socket.on('error', ignoreSocketError);
           // From now on a half-closed connection may wait for a response.
           socket.allowHalfOpen = true;
-          this.#beginnings.run(() => begin(socket));
+          loop.runOrQueue('begin', () => begin(socket), limits.costsMs.beginning);
         },
         destroy,
       ),
@@ -157,7 +148,7 @@ export class OpenConnections {
   }
 
   #accept(socket: Socket, shakeHands: (socket: Socket) => void): void {
-    const { guard, measures, nowMs } = this.#context;
+    const { guard, loop, measures, nowMs } = this.#context;
     const peer = socket.remoteAddress;
     // The client has disconnected.
     if (peer === undefined) return void socket.destroy();
@@ -196,7 +187,7 @@ export class OpenConnections {
       'readable',
       guard.wrap(
         'connection',
-        () => this.#handshakes.run(begin),
+        () => loop.runOrQueue('accept', begin, limits.costsMs.handshake),
         () => socket.destroy(),
       ),
     );
@@ -219,7 +210,7 @@ export class OpenConnections {
   }
 
   #openConnection(socket: TLSSocket): void {
-    const { guard } = this.#context;
+    const { guard, loop } = this.#context;
     const accepted = this.#accepted.get(keyOf(socket));
     const connection = new Connection(socket, accepted?.socket, this.#context);
     if (accepted) accepted.connection = connection;
@@ -248,9 +239,10 @@ export class OpenConnections {
     socket.once(
       'end',
       guard.wrap('connection', () =>
-        this.#endings.run(
+        loop.runOrQueue(
+          'close',
           () => guard.run('connection', () => void socket.destroy()),
-          limits.connectionEndWeight + connection.requests.size,
+          limits.costsMs.connectionEnd + connection.requests.size * limits.costsMs.requestEnd,
         ),
       ),
     );

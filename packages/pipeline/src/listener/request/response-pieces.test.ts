@@ -8,7 +8,7 @@ import { ResponseProgress } from './response-progress.ts';
 const processBytes: ProcessBytes = {
   nowMs: 0,
   responseBytes: new MemoryBudget(Number.POSITIVE_INFINITY),
-  pieces: { waitForTurn: () => undefined },
+  loop: { turn: () => undefined },
 };
 const createConnection = (): ConnectionBytes => ({
   sentResponseBytes: 0,

@@ -1,13 +1,13 @@
 import type { Connection } from '../connection/connection.ts';
-import type { IterationLimiter } from '../connection/iteration-limiter.ts';
-import { firstPieceBytes, pieceBytes, pieceTurn, readingClientBytesMin } from '../limits.ts';
+import type { Loop } from '@cluster-apiserver/base';
+import { firstPieceBytes, pieceBytes, pieceCost, readingClientBytesMin } from '../limits.ts';
 import type { ListenerContext } from '../listener-context.ts';
 import type { ResponseProgress } from './response-progress.ts';
 import type { PieceBudget } from './write-body.ts';
 
 export type ConnectionBytes = Pick<Connection, 'responseBytes' | 'sentResponseBytes'>;
 export interface ProcessBytes extends Pick<ListenerContext, 'nowMs' | 'responseBytes'> {
-  readonly pieces: Pick<IterationLimiter, 'waitForTurn'>;
+  readonly loop: Pick<Loop, 'turn'>;
 }
 
 /**
@@ -48,7 +48,7 @@ export class ResponsePieces implements PieceBudget {
   }
 
   waitForTurn(bytes: number): Promise<void> | undefined {
-    return this.#process.pieces.waitForTurn(bytes + pieceTurn.pieceOverheadBytes);
+    return this.#process.loop.turn('piece', (bytes + pieceCost.overheadBytes) * pieceCost.msPerByte);
   }
 
   addBuffered(bytes: number): void {

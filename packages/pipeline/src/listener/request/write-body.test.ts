@@ -1,8 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { firstPieceBytes, pieceBytes } from '../limits.ts';
 import { EventEmitter } from 'node:events';
-import { systemClock } from '@cluster-apiserver/base';
-import { IterationLimiter } from '../connection/iteration-limiter.ts';
+import { loopOf, systemClock } from '@cluster-apiserver/base';
 import { type PieceBudget, splitIntoPieces, writePieces } from './write-body.ts';
 
 const unlimited: PieceBudget = {
@@ -103,10 +102,7 @@ describe.each(['before the first piece', 'while a piece leaves', 'while memory i
 
 test('pieces of all responses share the iterations of the event loop, and each is written when it is made', async () => {
   const soon: (() => void)[] = [];
-  const turns = new IterationLimiter(
-    { ...systemClock, soon: (callback) => void soon.push(callback) },
-    { weightMax: 3 },
-  );
+  const loop = loopOf({ ...systemClock, monotonicMs: () => 0, soon: (callback) => void soon.push(callback) });
   const events: string[] = [];
   const outlet = (name: string) => ({
     ...{ destroyed: false, writableEnded: false, writableLength: 0 },
@@ -125,7 +121,8 @@ test('pieces of all responses share the iterations of the event loop, and each i
       }
     },
   });
-  const budget = { ...unlimited, waitForTurn: () => turns.waitForTurn(1) };
+  // Three at once, and then one in each iteration.
+  const budget = { ...unlimited, waitForTurn: () => loop.turn('piece', 4) };
   const written = ['a', 'b', 'c', 'd'].map((name) => writePieces(outlet(name), bodyOf(name), budget));
   const perIteration: string[][] = [];
   while (soon.length > 0) {
@@ -143,10 +140,7 @@ test('pieces of all responses share the iterations of the event loop, and each i
 
 test('pieces that waited for the same turn wait for memory before they are made', async () => {
   const soon: (() => void)[] = [];
-  const turns = new IterationLimiter(
-    { ...systemClock, soon: (callback) => void soon.push(callback) },
-    { weightMax: 1 },
-  );
+  const loop = loopOf({ ...systemClock, monotonicMs: () => 0, soon: (callback) => void soon.push(callback) });
   let made = 0;
   const body = {
     length: 2,
@@ -163,7 +157,7 @@ test('pieces that waited for the same turn wait for memory before they are made'
     ...unlimited,
     isFull: () => isFull,
     waitForSpace: () => space.promise,
-    waitForTurn: () => turns.waitForTurn(1),
+    waitForTurn: () => loop.turn('piece', 10),
   };
   const outlet = {
     ...{ destroyed: false, writableEnded: false, writableLength: 0 },
