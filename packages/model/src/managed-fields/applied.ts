@@ -1,7 +1,6 @@
 import {
   type JsonObject,
   type Optional,
-  requireList,
   requireObject,
   requireOptionalList,
   requireOptionalObject,
@@ -11,7 +10,15 @@ import type { KubeObject } from '../kind/object.ts';
 import { PatchFormError } from '../patch/errors.ts';
 import type { Path } from '../problems.ts';
 import { decode } from '../schema/decode.ts';
-import { isSharedList, type ObjectSchema, type Schema, type SharedListSchema } from '../schema/schema.ts';
+import {
+  hasSharedMembers,
+  isSharedList,
+  memberSchema,
+  type MembersSchema,
+  type ObjectSchema,
+  type Schema,
+  type SharedListSchema,
+} from '../schema/schema.ts';
 import { findEntryStep } from '../schema/list-entries.ts';
 import { type FieldSet, fieldStep, GrowingFieldSet, stepText } from './field-set.ts';
 
@@ -35,53 +42,32 @@ export function readApplied(
 ): Applied {
   const values = decode(schema, configuration, unknownField);
   const fields = new GrowingFieldSet();
-  addMentionedFields(schema, requireObject(configuration ?? {}), values, [], fields);
+  addMentionedMembers(schema, requireObject(configuration ?? {}), values, [], fields);
   return { fields, values, configuration };
 }
 
 /** Follows the raw configuration, because canonical values do not distinguish null from absent. */
 function addMentioned(schema: Schema, written: unknown, value: unknown, path: string[], fields: GrowingFieldSet): void {
   if (isEmptyMention(written)) return fields.add(path);
-  switch (schema.type) {
-    case 'object':
-      if (schema.atomic) return fields.add(path);
-      return addMentionedFields(schema, requireObject(written), requireOptionalObject(value), path, fields);
-    case 'map':
-      return addMentionedMembers(schema.values, requireObject(written), requireOptionalObject(value), path, fields);
-    case 'list':
-      if (!isSharedList(schema)) return fields.add(path);
-      return addMentionedEntries(schema, requireList(written), requireOptionalList(value) ?? [], path, fields);
-    default:
-      return fields.add(path);
-  }
-}
-
-function addMentionedFields(
-  schema: ObjectSchema,
-  written: JsonObject,
-  value: Optional<JsonObject>,
-  path: string[],
-  fields: GrowingFieldSet,
-): void {
-  for (const name of Object.keys(written)) {
-    const field = schema.fields.get(name);
-    if (!field) continue;
-    path.push(fieldStep(name));
-    addMentioned(field.schema, written[name], value?.[name], path, fields);
-    path.pop();
-  }
+  if (hasSharedMembers(schema, written))
+    return addMentionedMembers(schema, requireObject(written), requireOptionalObject(value), path, fields);
+  if (isSharedList(schema) && Array.isArray(written))
+    return addMentionedEntries(schema, written, requireOptionalList(value) ?? [], path, fields);
+  return fields.add(path);
 }
 
 function addMentionedMembers(
-  schema: Schema,
+  schema: MembersSchema,
   written: JsonObject,
   value: Optional<JsonObject>,
   path: string[],
   fields: GrowingFieldSet,
 ): void {
   for (const name of Object.keys(written)) {
+    const inner = memberSchema(schema, name);
+    if (!inner) continue;
     path.push(fieldStep(name));
-    addMentioned(schema, written[name], value && getOwn(value, name), path, fields);
+    addMentioned(inner, written[name], value && getOwn(value, name), path, fields);
     path.pop();
   }
 }

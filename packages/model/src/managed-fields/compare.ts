@@ -1,6 +1,13 @@
-import { type JsonObject, type Optional, requireOptionalList, requireOptionalObject } from '../json/json-object.ts';
+import { isObjectOrRawNumber, type JsonObject, type Optional } from '../json/json-object.ts';
 import { sameJson } from '../json/same-json.ts';
-import { isSharedList, type ObjectSchema, type Schema, type SharedListSchema } from '../schema/schema.ts';
+import {
+  hasSharedMembers,
+  isSharedList,
+  memberSchema,
+  type MembersSchema,
+  type Schema,
+  type SharedListSchema,
+} from '../schema/schema.ts';
 import { identityOfEntry, stepOfEntry } from '../schema/list-entries.ts';
 import { emptySet, type FieldSet, fieldStep, leaf as place } from './field-set.ts';
 
@@ -14,21 +21,15 @@ export interface Comparison {
 /** Compares down to the smallest values that can have an owner. Undefined stands for an absent value. */
 export function compare(schema: Schema, left: unknown, right: unknown): Comparison {
   if (left === undefined && right === undefined) return nothing;
-  switch (schema.type) {
-    case 'object':
-      return schema.atomic
-        ? leaf(left, right)
-        : compareObjects(schema, requireOptionalObject(left), requireOptionalObject(right));
-    case 'map':
-      return compareMaps(schema.values, requireOptionalObject(left), requireOptionalObject(right));
-    case 'list':
-      return isSharedList(schema)
-        ? compareLists(schema, requireOptionalList(left), requireOptionalList(right))
-        : leaf(left, right);
-    default:
-      return leaf(left, right);
-  }
+  if (hasSharedMembers(schema, left ?? right) && fitsObject(left) && fitsObject(right))
+    return compareMembers(schema, left, right);
+  if (isSharedList(schema) && fitsList(left) && fitsList(right)) return compareLists(schema, left, right);
+  return leaf(left, right);
 }
+
+const fitsObject = (value: unknown): value is Optional<JsonObject> => isAbsent(value) || isObjectOrRawNumber(value);
+const fitsList = (value: unknown): value is Optional<readonly unknown[]> => isAbsent(value) || Array.isArray(value);
+const isAbsent = (value: unknown): value is null | undefined => value === undefined || value === null;
 
 const nothing: Comparison = { added: emptySet, modified: emptySet, removed: emptySet };
 const placeAdded: Comparison = { ...nothing, added: place };
@@ -68,21 +69,14 @@ function setOf(member: boolean, below: ReadonlyMap<string, FieldSet> | undefined
   return member ? place : emptySet;
 }
 
-function compareObjects(schema: ObjectSchema, left: Optional<JsonObject>, right: Optional<JsonObject>): Comparison {
+function compareMembers(schema: MembersSchema, left: Optional<JsonObject>, right: Optional<JsonObject>): Comparison {
   const below = new Below();
-  for (const { name, schema: inner } of schema.fields.values()) {
-    const [one, other] = [left?.[name], right?.[name]];
-    // Of the fields that there could be, few are there.
-    if (one !== undefined || other !== undefined) below.put(fieldStep(name), compare(inner, one, other));
-  }
-  return below.of(left, right);
-}
-
-function compareMaps(values: Schema, left: Optional<JsonObject>, right: Optional<JsonObject>): Comparison {
-  const below = new Below();
-  for (const key of Object.keys(left ?? {})) below.put(fieldStep(key), compare(values, left?.[key], own(right, key)));
-  for (const key of Object.keys(right ?? {}))
-    if (own(left, key) === undefined) below.put(fieldStep(key), compare(values, undefined, right?.[key]));
+  const put = (name: string, one: unknown, other: unknown): void => {
+    const inner = memberSchema(schema, name);
+    if (inner) below.put(fieldStep(name), compare(inner, one, other));
+  };
+  for (const name in left) put(name, left[name], own(right, name));
+  for (const name in right) if (own(left, name) === undefined) put(name, undefined, right[name]);
   return below.of(left, right);
 }
 

@@ -1,7 +1,15 @@
-import { type JsonObject, type Optional, requireOptionalList, requireOptionalObject } from '../json/json-object.ts';
+import { isObjectOrRawNumber, type JsonObject } from '../json/json-object.ts';
 import { type KubeObject, requireKubeObject } from '../kind/object.ts';
 import { getOwn, setOwn } from '@cluster-apiserver/base';
-import { isSharedList, type ObjectSchema, type Schema, type SharedListSchema } from '../schema/schema.ts';
+import {
+  hasSharedMembers,
+  isSharedList,
+  memberSchema,
+  type MembersSchema,
+  type ObjectSchema,
+  type Schema,
+  type SharedListSchema,
+} from '../schema/schema.ts';
 import { identityOfEntry, stepOfEntry } from '../schema/list-entries.ts';
 import type { FieldSet } from './field-set.ts';
 
@@ -12,57 +20,37 @@ export function mergeApplied(
   applied: KubeObject,
   fields: FieldSet,
 ): KubeObject {
-  return requireKubeObject(mergeObject(schema, live, applied, fields));
+  return requireKubeObject(mergeMembers(schema, live, applied, fields));
 }
 
 const nameIn = (step: string): string => step.slice('f:'.length);
 
 function mergeValue(schema: Schema, live: unknown, applied: unknown, fields: FieldSet): unknown {
-  switch (schema.type) {
-    case 'object':
-      return schema.atomic
-        ? applied
-        : mergeObject(schema, requireOptionalObject(live), requireOptionalObject(applied), fields);
-    case 'map':
-      return mergeMap(schema.values, requireOptionalObject(live), requireOptionalObject(applied), fields);
-    case 'list':
-      return isSharedList(schema)
-        ? mergeList(schema, requireOptionalList(live) ?? [], requireOptionalList(applied) ?? [], fields)
-        : applied;
-    default:
-      return applied;
-  }
+  if (applied === null && schema.nullable) return null;
+  if (hasSharedMembers(schema, applied ?? live)) return mergeMembers(schema, asObject(live), asObject(applied), fields);
+  return isSharedList(schema) && (applied === undefined || applied === null || Array.isArray(applied))
+    ? mergeList(schema, Array.isArray(live) ? live : [], applied ?? [], fields)
+    : applied;
 }
 
-function mergeObject(
-  schema: ObjectSchema,
-  live: Optional<JsonObject>,
-  applied: Optional<JsonObject>,
+/** What was stored by another schema may have another type. */
+const asObject = (value: unknown): JsonObject | undefined => (isObjectOrRawNumber(value) ? value : undefined);
+
+function mergeMembers(
+  schema: MembersSchema,
+  live: JsonObject | undefined,
+  applied: JsonObject | undefined,
   fields: FieldSet,
-): Optional<JsonObject> {
-  if (fields.below.size === 0) return live ?? applied;
+): JsonObject | undefined {
+  // There are no empty maps.
+  if (fields.below.size === 0) return live ?? (schema.type === 'map' ? undefined : applied);
   const merged: Record<string, unknown> = { ...live };
   for (const [step, below] of fields.below) {
     const name = nameIn(step);
-    const field = schema.fields.get(name);
-    const value = field && mergeValue(field.schema, live?.[name], applied?.[name], below);
+    const inner = memberSchema(schema, name);
+    const value = inner && mergeValue(inner, getOwn(live ?? {}, name), getOwn(applied ?? {}, name), below);
     if (value === undefined) delete merged[name];
-    else merged[name] = value;
-  }
-  return merged;
-}
-
-function mergeMap(
-  values: Schema,
-  live: Optional<JsonObject>,
-  applied: Optional<JsonObject>,
-  fields: FieldSet,
-): Optional<JsonObject> {
-  if (fields.below.size === 0) return live;
-  const merged: Record<string, unknown> = { ...live };
-  for (const [step, below] of fields.below) {
-    const name = nameIn(step);
-    setOwn(merged, name, mergeValue(values, getOwn(live ?? {}, name), getOwn(applied ?? {}, name), below));
+    else setOwn(merged, name, value);
   }
   return merged;
 }

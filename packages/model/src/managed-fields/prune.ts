@@ -1,7 +1,15 @@
-import { setOwn } from '@cluster-apiserver/base';
-import { type JsonObject, requireList, requireObject } from '../json/json-object.ts';
+import { getOwn, setOwn } from '@cluster-apiserver/base';
+import { type JsonObject, requireObject } from '../json/json-object.ts';
 import { type KubeObject, requireKubeObject } from '../kind/object.ts';
-import { isSharedList, type ObjectSchema, type Schema, type SharedListSchema } from '../schema/schema.ts';
+import {
+  hasSharedMembers,
+  isSharedList,
+  memberSchema,
+  type MembersSchema,
+  type ObjectSchema,
+  type Schema,
+  type SharedListSchema,
+} from '../schema/schema.ts';
 import { stepOfEntry } from '../schema/list-entries.ts';
 import { type FieldSet, isEmptySet } from './field-set.ts';
 
@@ -10,7 +18,7 @@ import { type FieldSet, isEmptySet } from './field-set.ts';
  * an owner. An inner object without any owned field is removed as a whole.
  */
 export function prune(schema: ObjectSchema, value: KubeObject, gone: FieldSet, kept: FieldSet): KubeObject {
-  return isEmptySet(gone) ? value : requireKubeObject(pruneObject(schema, value, gone, kept));
+  return isEmptySet(gone) ? value : requireKubeObject(pruneMembers(schema, value, gone, kept));
 }
 
 /** Undefined for a step into a list: clients may write such things into managedFields, whatever the place really is. */
@@ -18,29 +26,13 @@ const nameIn = (step: string): string | undefined => (step.startsWith('f:') ? st
 
 /** Undefined when nothing is left. */
 function pruneValue(schema: Schema, value: unknown, gone: FieldSet, kept: FieldSet | undefined): unknown {
-  if (schema.type === 'object' && !schema.atomic) return pruneObject(schema, requireObject(value), gone, kept);
-  if (schema.type === 'map') return pruneMap(schema.values, requireObject(value), gone, kept);
-  if (isSharedList(schema)) return pruneList(schema, requireList(value), gone, kept);
+  if (hasSharedMembers(schema, value)) return pruneMembers(schema, requireObject(value), gone, kept);
+  if (isSharedList(schema) && Array.isArray(value)) return pruneList(schema, value, gone, kept);
   return gone.member ? undefined : value;
 }
 
-function pruneObject(schema: ObjectSchema, value: JsonObject, gone: FieldSet, kept: FieldSet | undefined): JsonObject {
-  const rest: Record<string, unknown> = { ...value };
-  for (const [step, below] of gone.below) {
-    const name = nameIn(step);
-    const field = schema.fields.get(name ?? '');
-    if (name === undefined || field === undefined || value[name] === undefined) continue;
-    const others = kept?.below.get(step);
-    const whole = field.schema.type === 'object' && field.presence !== 'always' && !others;
-    const pruned = whole ? undefined : pruneValue(field.schema, value[name], below, others);
-    if (pruned === undefined) delete rest[name];
-    else rest[name] = pruned;
-  }
-  return rest;
-}
-
-function pruneMap(
-  values: Schema,
+function pruneMembers(
+  schema: MembersSchema,
   value: JsonObject,
   gone: FieldSet,
   kept: FieldSet | undefined,
@@ -48,15 +40,19 @@ function pruneMap(
   const rest: Record<string, unknown> = { ...value };
   for (const [step, below] of gone.below) {
     const name = nameIn(step);
-    if (name === undefined || !Object.hasOwn(value, name)) continue;
+    const inner = name === undefined ? undefined : memberSchema(schema, name);
+    if (name === undefined || inner === undefined || getOwn(value, name) === undefined) continue;
     const others = kept?.below.get(step);
-    const whole = values.type === 'object' && !others;
-    const pruned = whole ? undefined : pruneValue(values, value[name], below, others);
+    const isWhole = inner.type === 'object' && !others && !isAlwaysThere(schema, name);
+    const pruned = isWhole ? undefined : pruneValue(inner, value[name], below, others);
     if (pruned === undefined) delete rest[name];
     else setOwn(rest, name, pruned);
   }
-  return Object.keys(rest).length > 0 ? rest : undefined;
+  return schema.type === 'object' || Object.keys(rest).length > 0 ? rest : undefined;
 }
+
+const isAlwaysThere = (schema: MembersSchema, name: string): boolean =>
+  schema.type === 'object' && schema.fields.get(name)?.presence === 'always';
 
 function pruneList(
   schema: SharedListSchema,

@@ -1,6 +1,6 @@
 import { getOwn, setOwn } from '@cluster-apiserver/base';
 import { isJsonObject, type JsonObject, requireObject } from '../json/json-object.ts';
-import { isSharedList, type ObjectSchema, type Schema, type SharedListSchema } from '../schema/schema.ts';
+import { isSharedList, memberSchema, type ObjectSchema, type Schema, type SharedListSchema } from '../schema/schema.ts';
 import { PatchFormError } from './errors.ts';
 
 /**
@@ -63,8 +63,7 @@ const isMerged = (schema: Schema | undefined): schema is SharedListSchema =>
   isSharedList(schema) && !(typeof schema.sharing === 'object' && schema.sharing.isReplacedByPatch);
 
 function schemaBelow(schema: Schema | undefined, key: string): Schema | undefined {
-  if (schema?.type === 'object') return schema.fields.get(key)?.schema;
-  return schema?.type === 'map' ? schema.values : undefined;
+  return schema?.type === 'object' || schema?.type === 'map' ? memberSchema(schema, key) : undefined;
 }
 
 /** The new value of one member; undefined if it is removed. */

@@ -1,11 +1,19 @@
-import { setOwn, unreachable } from '@cluster-apiserver/base';
-import { isJsonObject } from '../json/json-object.ts';
-import { type Integer, isRawNumber, numberOf, rawNumber } from '../json/raw-number.ts';
+import { getOwn, setOwn, unreachable } from '@cluster-apiserver/base';
+import { isJsonObject, type JsonObject } from '../json/json-object.ts';
+import { type Integer, integerOf, isRawNumber, numberOf, type RawNumber, rawNumber } from '../json/raw-number.ts';
 import { parseQuantity } from '../quantity.ts';
 import { formatPath, type Path, type Step } from '../problems.ts';
 import { parseMicroTime, parseTime } from '../time.ts';
 import { decodeBase64 } from './base64.ts';
-import type { Field, ListSchema, MapSchema, ObjectSchema, Schema } from './schema.ts';
+import {
+  memberSchema,
+  type Field,
+  type ListSchema,
+  type MapSchema,
+  type ObjectSchema,
+  type Schema,
+  type Structural,
+} from './schema.ts';
 
 /**
  * Turns parsed JSON into the canonical value of a schema: fields in the schema's order, nothing that the schema does
@@ -41,6 +49,7 @@ class Decoder {
   object(schema: ObjectSchema, value: unknown): Record<string, unknown> {
     const source = value === null || value === undefined ? {} : value;
     if (!isJsonObject(source)) throw this.#wrongType('an object', value);
+    if (schema.structural) return this.#structural(schema, schema.structural, source);
     for (const key in source) if (!schema.fields.has(key)) this.#unknownField([...this.#path, key]);
     const out: Record<string, unknown> = {};
     for (const field of schema.fields.values()) {
@@ -102,10 +111,78 @@ class Decoder {
       case 'object':
         return this.object(schema, value);
       case 'any':
-        return value;
+        return schema.contents === undefined ? value : this.#free(value, schema.contents);
       default:
         return unreachable(schema);
     }
+  }
+
+  /** Prunes, drops nulls and fills in defaults. Values of wrong types stay. */
+  #structural(schema: ObjectSchema, { first, added, embeddedResource }: Structural, source: JsonObject): JsonObject {
+    const out: Record<string, unknown> = {};
+    const missing = added.filter((name) => !Object.hasOwn(source, name));
+    for (const name of inOrder([...Object.keys(source), ...missing], first)) {
+      const member = memberSchema(schema, name);
+      if (!member) {
+        this.#unknownField([...this.#path, name]);
+        continue;
+      }
+      const field = schema.fields.get(name);
+      const isStrict = field && (isDeclared(member) || (embeddedResource && typeNames.has(name)));
+      const raw = getOwn(source, name);
+      const value = isStrict ? this.#field(field, raw) : this.#keptAt(name, member, raw);
+      if (value !== undefined) setOwn(out, name, value);
+    }
+    return out;
+  }
+
+  #keptAt(step: Step, schema: Schema, value: unknown): unknown {
+    this.#path.push(step);
+    const kept = this.#kept(schema, value);
+    this.#path.pop();
+    return kept;
+  }
+
+  #kept(schema: Schema, value: unknown): unknown {
+    if (value === undefined) return schema.default;
+    if (value === null) return schema.nullable || schema.type === 'any' ? null : schema.default;
+    if (schema.type === 'object') return isJsonObject(value) ? this.object(schema, value) : this.#free(value, 'owned');
+    if (schema.type === 'any') return this.#free(value, schema.contents ?? 'owned');
+    if (schema.type !== 'list' || !Array.isArray(value)) return this.#free(value, 'owned');
+    // Validation refuses a null.
+    return value.map((entry: unknown, index) => this.#keptAt(index, schema.items, entry) ?? null);
+  }
+
+  /** A value without a schema: numbers as they are exact, and members in the order of their names. */
+  #free(value: unknown, contents: 'owned' | 'emptied'): unknown {
+    // Minus zero has no JSON of its own.
+    if (typeof value !== 'object' || value === null) return value === 0 ? 0 : value;
+    if (Array.isArray(value)) return value.map((entry, index) => this.#freeAt(index, entry, contents));
+    if (isRawNumber(value)) return this.#exact(value);
+    const out: Record<string, unknown> = {};
+    for (const [name, member] of Object.entries(value).sort(byName)) {
+      if (contents === 'emptied') this.#unknownField([...this.#path, name]);
+      else setOwn(out, name, this.#freeAt(name, member, contents));
+    }
+    return out;
+  }
+
+  #freeAt(step: Step, value: unknown, contents: 'owned' | 'emptied'): unknown {
+    if (typeof value !== 'object' || value === null) return value === 0 ? 0 : value;
+    this.#path.push(step);
+    const kept = this.#free(value, contents);
+    this.#path.pop();
+    return kept;
+  }
+
+  /** As Go reads a number without a schema: an int64 if it is written as one, and a double otherwise. */
+  #exact(number: RawNumber): Integer {
+    const text = number.rawJSON;
+    if (text.length <= integerCharactersMax && wholeNumber.test(text)) {
+      const exact = BigInt(text);
+      if (BigInt.asIntN(64, exact) === exact) return integerOf(exact);
+    }
+    return this.#double(number);
   }
 
   #bytes(text: string): string {
@@ -145,7 +222,7 @@ class Decoder {
     if (typeof value === 'number' && Number.isSafeInteger(value) && (type === 'int64' || value === (value | 0)))
       return value === 0 ? 0 : value;
     const shown = text.length > integerCharactersMax ? `${text.slice(0, integerCharactersMax)}…` : text;
-    if (!/^-?[0-9]+$/.test(text))
+    if (!wholeNumber.test(text))
       throw this.#error(`expected a whole number without a fraction or an exponent, got ${shown}`);
     const [least, most] = integerLimits[type];
     const exact = text.length > integerCharactersMax ? undefined : BigInt(text);
@@ -181,6 +258,19 @@ class Decoder {
 }
 
 const isAlwaysShown = ({ presence }: Field): boolean => presence === 'always' || presence === 'nullIfEmpty';
+
+const isDeclared = (schema: Schema): boolean =>
+  schema.type === 'map' || (schema.type === 'object' && !schema.structural);
+
+const typeNames = new Set(['kind', 'apiVersion']);
+
+const byName = ([left]: readonly [string, unknown], [right]: readonly [string, unknown]): number =>
+  left < right ? -1 : left > right ? 1 : 0;
+
+const inOrder = (names: string[], first: readonly string[]): readonly string[] =>
+  first.length === 0 ? names.sort() : [...new Set([...first.filter((name) => names.includes(name)), ...names.sort()])];
+
+const wholeNumber = /^-?[0-9]+$/;
 
 /** More than any time has. */
 const timeCharactersMax = 64;

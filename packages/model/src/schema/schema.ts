@@ -1,4 +1,5 @@
 import { invariant } from '@cluster-apiserver/base';
+import { isObjectOrRawNumber } from '../json/json-object.ts';
 import type { Integer } from '../json/raw-number.ts';
 
 /**
@@ -24,6 +25,8 @@ export type Schema =
 export interface Constraints {
   /** The canonical value of a field that is absent. */
   readonly default?: unknown;
+  /** Null is a value. Elsewhere it means that a field is unset. */
+  readonly nullable?: boolean;
 }
 
 export interface StringSchema extends Constraints {
@@ -88,6 +91,10 @@ export interface ObjectSchema<Value = unknown> extends Constraints {
   readonly fields: ReadonlyMap<string, Field>;
   /** One writer owns the whole object. */
   readonly atomic: boolean;
+  /** Of members that are no declared fields. Without it they are pruned. */
+  readonly rest?: Schema;
+  /** An object of a structural schema, see structural.ts. */
+  readonly structural?: Structural;
   readonly embedded?: Embedded;
   /** Documents define it once, under this name; a form without one is written out where it is used. */
   readonly publication?: Publication;
@@ -123,7 +130,38 @@ export interface GroupVersionKind {
 /** Whatever the client sent, such as the field sets in managedFields. */
 export interface AnySchema extends Constraints {
   readonly type: 'any';
+  /**
+   * `owned`: it has no single owner, but is what its value is: an object is owned member by member. `emptied`: the same,
+   * and objects in it are kept without their members.
+   */
+  readonly contents?: 'owned' | 'emptied';
 }
+/**
+ * An object that keeps all that it was given, also empty values, with its members in the order of their names. Values of
+ * wrong types are kept for validation, which reports all of them.
+ */
+export interface Structural {
+  /** These members come before all others. */
+  readonly first: readonly string[];
+  /** The fields that are there although they were not given. */
+  readonly added: readonly string[];
+  /** It has the type names and the metadata of a resource. */
+  readonly embeddedResource: boolean;
+}
+/** A value with members, which may have different owners. */
+export type MembersSchema = ObjectSchema | MapSchema | AnySchema;
+
+/** The schema of a member; undefined for one that is pruned. */
+export function memberSchema(schema: MembersSchema, name: string): Schema | undefined {
+  if (schema.type === 'object') return schema.fields.get(name)?.schema ?? schema.rest;
+  return schema.type === 'map' ? schema.values : schema;
+}
+
+/** Whether writers share the value by its members. One of another type than the schema's is a whole, like a text. */
+export const hasSharedMembers = (schema: Schema, value: unknown): schema is MembersSchema =>
+  (schema.type === 'object'
+    ? !schema.atomic
+    : schema.type === 'map' || (schema.type === 'any' && schema.contents !== undefined)) && isObjectOrRawNumber(value);
 
 export interface Field {
   readonly name: string;

@@ -1,0 +1,312 @@
+/** Objects of structural schemas: what is kept, pruned, filled in and owned, as recorded from kube-apiserver. */
+import {
+  anything,
+  array,
+  assert,
+  boolean as anyBoolean,
+  constantFrom,
+  dictionary,
+  integer,
+  letrec,
+  object as anyObject,
+  property,
+  string as anyString,
+  tuple,
+} from 'fast-check';
+import { describe, expect, test } from '@jest/globals';
+import { runSync } from '@cluster-apiserver/base';
+import { parseJson } from '../json/json.ts';
+import type { KubeObject } from '../kind/object.ts';
+import { apply, ApplyConflictError } from '../managed-fields/apply.ts';
+import { readApplied } from '../managed-fields/applied.ts';
+import { managedFieldsAfterUpdate } from '../managed-fields/managed-fields.ts';
+import { formatPath } from '../problems.ts';
+import { decode, WrongTypeError } from './decode.ts';
+import { boolean, double, int64, list, type ObjectSchema, type Schema, string } from './schema.ts';
+import { emptied, structural, unstructured } from './structural.ts';
+
+const of = (fields: Readonly<Record<string, Schema>>, options?: Parameters<typeof structural>[1]): ObjectSchema =>
+  structural(Object.entries(fields), options);
+
+const port = of({ port: int64, protocol: { ...string, default: 'TCP' }, name: string });
+const spec = of({
+  text: string,
+  size: { ...int64, default: 3 },
+  ratio: double,
+  word: { ...string, nullable: true },
+  sized: { ...string, nullable: true, default: 'd' },
+  inner: of({ a: string, b: { ...boolean, default: true } }),
+  made: { ...of({ a: string }), default: { a: 'x' } },
+  words: list(string, 'atomic'),
+  set: list(string, 'set'),
+  ports: list(port, { keys: ['port', 'protocol'] }),
+  map: of({}, { rest: string }),
+  whole: of({ a: string }, { atomic: true }),
+  free: unstructured,
+  partly: of({ known: of({ a: string }) }, { rest: unstructured }),
+  shallow: of({}, { rest: emptied }),
+  nothing: of({}),
+  resource: of({ spec: unstructured }, { embeddedResource: true }),
+});
+const schema = of({ spec, status: of({ n: int64 }) }, { isRoot: true }) as ObjectSchema<KubeObject>;
+
+function read(text: string | object): { readonly spec: unknown; readonly unknown: readonly string[] } {
+  const unknown: string[] = [];
+  const parsed = parseJson(typeof text === 'string' ? text : JSON.stringify(text)).value;
+  const object = decode(schema, { metadata: { name: 'a' }, spec: parsed }, (path) =>
+    unknown.push(formatPath(path.slice(1))),
+  );
+  return { spec: object['spec'], unknown };
+}
+const defaults = { made: { a: 'x' }, size: 3, sized: 'd' };
+
+describe('of a value', () => {
+  test.each<[string, string | object, object, readonly string[]]>([
+    [
+      'empty values are kept',
+      { words: [], map: {}, text: '', size: 0, ratio: 0 },
+      { words: [], map: {}, text: '', size: 0, ratio: 0 },
+      [],
+    ],
+    [
+      'unknown members are pruned at every depth',
+      { x: 1, inner: { y: {} }, ports: [{ z: 1 }] },
+      { inner: { b: true }, ports: [{ protocol: 'TCP' }] },
+      ['inner.y', 'ports[0].z', 'x'],
+    ],
+    ['a part without a schema is kept', { free: { b: [null, {}], a: '' } }, { free: { b: [null, {}], a: '' } }, []],
+    [
+      'what is specified inside of such a part is pruned',
+      { partly: { known: { b: 1 }, c: { d: 1 } } },
+      { partly: { known: {}, c: { d: 1 } } },
+      ['partly.known.b'],
+    ],
+    [
+      'additional properties without a schema are kept one level',
+      { shallow: { a: 1, b: { c: 1 }, d: [{ e: 1 }] } },
+      { shallow: { a: 1, b: {}, d: [{}] } },
+      ['shallow.b.c', 'shallow.d[0].e'],
+    ],
+    ['an object without properties keeps nothing', { nothing: { a: 1 } }, { nothing: {} }, ['nothing.a']],
+    ['a null is dropped, or becomes the default', { text: null, size: null, map: { a: null } }, { map: {} }, []],
+    [
+      'a null is kept where it is a value',
+      { word: null, sized: null, free: null },
+      { word: null, sized: null, free: null },
+      [],
+    ],
+    ['a null in a list is kept for validation', { words: [null, 'a'] }, { words: [null, 'a'] }, []],
+    [
+      'values of wrong types are kept for validation',
+      { text: { a: 1 }, inner: 'x', ports: {}, size: 'x' },
+      { text: { a: 1 }, inner: 'x', ports: {}, size: 'x' },
+      [],
+    ],
+  ])('%s', (_, given, kept, unknown) => {
+    expect(read(given)).toEqual({ spec: { ...defaults, ...kept }, unknown: expect.arrayContaining([...unknown]) });
+    expect(read(given).unknown).toHaveLength(unknown.length);
+  });
+
+  test.each([
+    ['9007199254740993', '9007199254740993'],
+    ['-9223372036854775808', '-9223372036854775808'],
+    ['9223372036854775808', '9223372036854776000'],
+    ['5.0', '5'],
+    ['1e3', '1000'],
+    ['-0.0', '0'],
+    ['1e21', '1e+21'],
+    ['0.10', '0.1'],
+  ])('the number %s is stored as %s, with and without a schema', (given, stored) => {
+    expect(JSON.stringify(read(`{"ratio":${given},"free":[${given}]}`).spec)).toContain(`"free":[${stored}]`);
+    expect(JSON.stringify(read(`{"ratio":${given},"free":[${given}]}`).spec)).toContain(`"ratio":${stored},`);
+  });
+
+  test('a number beyond all doubles is refused', () => {
+    expect(() => read('{"free":{"a":1e999}}')).toThrow(
+      'spec.free.a: the number is beyond those that a double can hold',
+    );
+  });
+});
+
+test('kind, apiVersion and metadata come first, all other members in the order of names', () => {
+  const object = decode(
+    schema,
+    { spec: { text: 'x', inner: { b: false, a: '' } }, metadata: { name: 'a', x: 1 }, apiVersion: 'v', kind: 'K' },
+    () => {},
+  );
+  expect(JSON.stringify(object)).toBe(
+    '{"kind":"K","apiVersion":"v","metadata":{"name":"a"},"spec":{"inner":{"a":"","b":false},"made":{"a":"x"},"size":3,"sized":"d","text":"x"}}',
+  );
+  expect(decode(schema, {}, () => {})).toEqual({ metadata: {} });
+});
+
+test('metadata and type names are read strictly, in an embedded resource too', () => {
+  const wrong = (value: object): unknown => decode(schema, value, () => {});
+  expect(() => wrong({ metadata: { labels: { a: 1 } } })).toThrow('metadata.labels.a: expected a string, got a number');
+  expect(() => wrong({ spec: { resource: { metadata: { name: 1 } } } })).toThrow(
+    'spec.resource.metadata.name: expected a string',
+  );
+  expect(() => wrong({ spec: { resource: { kind: 1 } } })).toThrow(
+    'spec.resource.kind: expected a string, got a number',
+  );
+  expect(read({ resource: { kind: 'K', metadata: { x: 1 }, spec: { y: 1 }, z: 1 } })).toMatchObject({
+    spec: { resource: { kind: 'K', metadata: {}, spec: { y: 1 } } },
+    unknown: ['resource.metadata.x', 'resource.z'],
+  });
+});
+
+test('members may have the names of what objects inherit', () => {
+  const odd = structural([['constructor', string]], { rest: string });
+  const value = JSON.parse('{"__proto__":"a","constructor":"b","toString":"c"}') as object;
+  expect(JSON.stringify(decode(odd, value, () => {}))).toBe('{"__proto__":"a","constructor":"b","toString":"c"}');
+  expect(decode(odd, {}, () => {})).toEqual({});
+});
+
+const json = letrec((tie) => ({
+  value: anyObject({ values: [anyString(), integer(), anyBoolean()], maxDepth: 3 }),
+  tie: tie('value'),
+})).value;
+const names = constantFrom(
+  'text',
+  'size',
+  'word',
+  'inner',
+  'made',
+  'words',
+  'set',
+  'map',
+  'free',
+  'partly',
+  'shallow',
+  'x',
+);
+const anySpec = dictionary(
+  names,
+  tuple(json, array(anyString()), integer(), anyString(), constantFrom(null, true)).chain((all) =>
+    constantFrom(...all),
+  ),
+);
+
+const shuffled = (value: unknown): unknown =>
+  Array.isArray(value)
+    ? value.map(shuffled)
+    : typeof value === 'object' && value !== null
+      ? Object.fromEntries(
+          Object.entries(value)
+            .toReversed()
+            .map(([key, member]) => [key, shuffled(member)]),
+        )
+      : value;
+
+test('equal values have equal bytes, and the canonical value is its own', () => {
+  assert(
+    property(anySpec, (given) => {
+      const canonical = JSON.stringify(read(given).spec);
+      expect(JSON.stringify(read(shuffled(given) as object).spec)).toBe(canonical);
+      const again = read(canonical);
+      expect(JSON.stringify(again.spec)).toBe(canonical);
+      expect(again.unknown).toEqual([]);
+    }),
+  );
+});
+
+const writer = { manager: 'm', apiVersion: 'g/v1', time: '2026-01-01T00:00:00Z' };
+const empty = decode(schema, {}, () => {});
+const applied = (live: KubeObject, manager: string, given: object, force = false): KubeObject =>
+  decode(
+    schema,
+    runSync(
+      apply(
+        schema,
+        live,
+        empty,
+        readApplied(schema, { metadata: { name: 'a' }, spec: given }, () => {}),
+        { ...writer, manager, force },
+      ),
+    ),
+    () => {},
+  );
+const live: KubeObject = { metadata: { name: 'a', uid: 'u' } };
+const fieldsOf = ({ metadata }: KubeObject): unknown[] =>
+  (metadata.managedFields ?? []).map(({ fieldsV1 }) => (fieldsV1 as Record<string, unknown>)['f:spec']);
+
+describe('ownership', () => {
+  test('goes down along the schema, and along the value where there is none', () => {
+    const given = {
+      inner: { a: 'x' },
+      map: { k: 'v' },
+      whole: { a: 'x' },
+      words: ['a'],
+      set: ['a'],
+      free: { a: { b: 1 }, l: [{ c: 1 }], e: {} },
+    };
+    expect(fieldsOf(applied(live, 'm', given))).toEqual([
+      {
+        'f:inner': { 'f:a': {} },
+        'f:map': { 'f:k': {} },
+        'f:whole': {},
+        'f:words': {},
+        'f:set': { 'v:"a"': {} },
+        'f:free': { 'f:a': { 'f:b': {} }, 'f:e': {}, 'f:l': {} },
+      },
+    ]);
+  });
+
+  test('of an update includes what was filled in', () => {
+    const next = decode(schema, { metadata: { name: 'a' }, spec: { free: { a: { b: 1 } } } }, () => {});
+    const entries = runSync(managedFieldsAfterUpdate(schema, empty, next, writer));
+    expect(entries?.[0]?.fieldsV1).toMatchObject({
+      'f:spec': {
+        '.': {},
+        'f:free': { '.': {}, 'f:a': { '.': {}, 'f:b': {} } },
+        'f:made': { '.': {}, 'f:a': {} },
+        'f:size': {},
+      },
+    });
+  });
+
+  test('conflicts below parts without a schema, and members come back apart', () => {
+    const one = applied(live, 'm1', { free: { a: 1, b: 1 } });
+    expect(() => applied(one, 'm2', { free: { a: 2 } })).toThrow(ApplyConflictError);
+    const both = applied(one, 'm2', { free: { a: 2, c: 1 } }, true);
+    expect(both['spec']).toMatchObject({ free: { a: 2, b: 1, c: 1 } });
+    expect(applied(both, 'm1', {})['spec']).toMatchObject({ free: { a: 2, c: 1 } });
+  });
+
+  test('a dropped field falls back to its default, an empty object stays while it is applied', () => {
+    const one = applied(live, 'm', { size: 7, inner: {} });
+    expect(one['spec']).toEqual({ ...defaults, size: 7, inner: { b: true } });
+    expect(fieldsOf(one)).toEqual([{ 'f:inner': {}, 'f:size': {} }]);
+    expect(applied(one, 'm', { inner: {} })['spec']).toEqual({ ...defaults, inner: { b: true } });
+  });
+
+  test('survives values that another schema has stored', () => {
+    const stored = { ...live, spec: { inner: 'x', ports: 'y', map: ['z'], set: { a: 1 } } };
+    const given = { inner: { a: 'b' }, ports: [{ port: 1 }], map: { k: 'v' }, set: ['a'] };
+    expect(applied(stored, 'm', given, true)['spec']).toMatchObject(given);
+    expect(applied(applied(stored, 'm', given, true), 'm', {}, true)['spec']).toEqual(expect.any(Object));
+  });
+
+  test('never fails for values of any type', () => {
+    assert(
+      property(anySpec, anySpec, (before, after) => {
+        const [left, right] = [before, after].map((one) =>
+          decode(schema, { metadata: { name: 'a' }, spec: one }, () => {}),
+        ) as [KubeObject, KubeObject];
+        const entries = runSync(managedFieldsAfterUpdate(schema, left, right, writer));
+        expect(entries === undefined || entries.length > 0).toBe(true);
+      }),
+    );
+  });
+});
+
+test('nothing that is no object becomes one', () => {
+  assert(
+    property(
+      anything(),
+      (value) =>
+        typeof value === 'object' ||
+        expect(() => decode(schema, value ?? 1, () => {})).toThrow(WrongTypeError) === undefined,
+    ),
+  );
+});

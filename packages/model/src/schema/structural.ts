@@ -1,0 +1,56 @@
+import { objectMeta } from './common.ts';
+import { type AnySchema, type Constraints, type Field, type ObjectSchema, type Schema, string } from './schema.ts';
+
+/**
+ * Structural schemas, as custom resources have them. Their objects keep all that they were given, with members in the order
+ * of their names. Members without a schema are pruned, and nulls that mean nothing.
+ */
+
+/** A part without a schema, which is kept as it is. */
+export const unstructured: AnySchema = { type: 'any', contents: 'owned' };
+/** A part without a schema whose objects lose their members: what `additionalProperties: true` permits. */
+export const emptied: AnySchema = { type: 'any', contents: 'emptied' };
+
+/** What every resource has: as the whole of an object, or embedded in one. */
+const resourceFields: readonly (readonly [string, Schema])[] = [
+  ['kind', string],
+  ['apiVersion', string],
+  ['metadata', objectMeta],
+];
+
+export interface StructuralOptions extends Constraints {
+  readonly rest?: Schema;
+  readonly atomic?: boolean;
+  /** Its kind, apiVersion and metadata come first, so that stored objects begin like those of other kinds. */
+  readonly isRoot?: boolean;
+  /** It has a kind, an apiVersion and metadata, too. */
+  readonly embeddedResource?: boolean;
+}
+
+export function structural(
+  fields: Iterable<readonly [string, Schema]>,
+  { atomic = false, embeddedResource = false, isRoot = false, ...options }: StructuralOptions = {},
+): ObjectSchema {
+  const declared = new Map<string, Field>();
+  for (const [name, schema] of [...fields, ...(isRoot || embeddedResource ? resourceFields : [])])
+    declared.set(name, {
+      name,
+      schema,
+      description: '',
+      presence: isRoot && schema === objectMeta ? 'always' : 'given',
+    });
+  const shown = [...declared.values()].filter(
+    ({ schema, presence }) => schema.default !== undefined || presence === 'always',
+  );
+  return {
+    type: 'object',
+    fields: declared,
+    atomic,
+    structural: {
+      first: isRoot ? resourceFields.map(([name]) => name) : [],
+      added: shown.map(({ name }) => name),
+      embeddedResource,
+    },
+    ...options,
+  };
+}
