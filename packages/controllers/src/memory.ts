@@ -46,8 +46,9 @@ export function* itemsWithin({ items }: View<CachedObject>, within: string): Gen
   }
 }
 
-/** Whether a collection holds anything below the text. */
+/** Whether a collection holds anything below the text; maybe, while it is not served. */
 export function hasItemWithin({ collection }: Resource, within: string): boolean {
+  if (!collection.isReady) return true;
   let found = false;
   collection.view().items.visit(within, ({ key }) => {
     found = key.startsWith(within);
@@ -56,8 +57,9 @@ export function hasItemWithin({ collection }: Resource, within: string): boolean
   return found;
 }
 
-/** Whether a collection holds an unreadable object below the text. */
+/** Whether a collection holds an unreadable object below the text; all are while it is not served. */
 export function hasUnreadableWithin({ collection }: Resource, within: string): boolean {
+  if (!collection.isReady) return true;
   let found = false;
   const unreadable = collection.view().terms.get(unreadableTerm)?.items;
   unreadable?.visit(within, ({ key }) => {
@@ -67,9 +69,12 @@ export function hasUnreadableWithin({ collection }: Resource, within: string): b
   return found;
 }
 
-/** Whether memory has been loaded; it is empty before, and again while the data of another etcd are read. */
+/**
+ * Whether memory has been loaded; not before, while the data of another etcd are read, or while an encryption key is
+ * unavailable.
+ */
 export const isLoaded = (resources: readonly Resource[]): boolean =>
-  resources.every(({ collection }) => collection.currentRevision > 0);
+  resources.every(({ collection }) => collection.isReady);
 
 /** How many objects of these kinds cannot be read. */
 export const unreadableCount = (resources: readonly Resource[]): number =>

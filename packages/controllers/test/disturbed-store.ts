@@ -45,7 +45,6 @@ export function disturbedStore(store: Store): DisturbedStore {
           key: entry.key,
           revision: entry.revision,
           unreadable: new CorruptValueError([entry.key]),
-          retry: async () => seen(entry),
         }
       : entry;
   const writing = async <T>(verb: 'update' | 'delete', key: string, write: () => Promise<T>): Promise<T> => {

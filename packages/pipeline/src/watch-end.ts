@@ -4,6 +4,7 @@ export const watchEnds = [
   'draining',
   'behind',
   'snapshot',
+  'removed',
   'stalled',
   'expired',
   'error',

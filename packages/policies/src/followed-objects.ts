@@ -6,7 +6,7 @@
 import { type Call, type Clock, runTask, type SyncTask } from '@cluster-apiserver/base';
 import { type KubeObject, StatusError } from '@cluster-apiserver/model';
 import type { CachedObject, Resource } from '@cluster-apiserver/registry';
-import { textOfItemKey } from '@cluster-apiserver/storage';
+import { StorageUnavailableError, textOfItemKey } from '@cluster-apiserver/storage';
 
 export interface FollowOptions<Compiled> {
   /** Name of the objects in responses. */
@@ -27,7 +27,7 @@ export interface FollowedObjects<Compiled> {
   close(): void;
 }
 
-/** Only an internal error makes compilation fail, and it may repeat. */
+/** Compilation fails while the objects cannot be read, or because of an internal error, which may repeat. */
 const retryDelayMs = 1_000;
 
 export const followObjects = <Compiled>(options: FollowOptions<Compiled>): FollowedObjects<Compiled> =>
@@ -93,7 +93,7 @@ class ObjectFollower<Compiled> implements FollowedObjects<Compiled> {
       (error: unknown) => {
         this.#round = undefined;
         // Once: it is tried again every moment, for example until the watch cache is rebuilt.
-        if (!this.#isFailing) compileFailed(error);
+        if (!this.#isFailing && !(error instanceof StorageUnavailableError)) compileFailed(error);
         this.#isFailing = true;
         if (!this.#isClosed) this.#cancelRetry = clock.after(retryDelayMs, () => this.#startRound());
       },

@@ -1,6 +1,7 @@
 import { fieldErrorsMax, type StatusCause, StatusError } from '@cluster-apiserver/model';
 import { type Continuation, encodeContinue } from './read/continue-token.ts';
 import {
+  CollectionSuspendedError,
   CorruptValueError,
   KeyUnavailableError,
   type Revision,
@@ -31,6 +32,13 @@ export function toStatusError(error: unknown, scope: ReadScope = 'object'): unkn
       'Timeout',
       'the storage did not confirm the write in time; read the object before you try again',
       undefined,
+      options,
+    );
+  if (error instanceof CollectionSuspendedError)
+    return new StatusError(
+      'ServiceUnavailable',
+      `${error.message}; please try again`,
+      { retryAfterSeconds: 1 },
       options,
     );
   if (error instanceof KeyUnavailableError)

@@ -25,7 +25,6 @@ import {
   type Revision,
   type StoredValue,
   textOfItemKey,
-  type UnreadableEntry,
 } from '@cluster-apiserver/storage';
 import type { Outcome } from './outcome.ts';
 
@@ -166,23 +165,11 @@ class UnreadableObject implements CacheItem {
   readonly revision: Revision;
   readonly unreadable: CorruptValueError;
   readonly weight = overheadBytes;
-  #isPending: boolean;
 
-  constructor(
-    key: ByteString,
-    { revision, pending: late }: Pick<UnreadableEntry, 'revision' | 'pending'>,
-    unreadable: CorruptValueError,
-  ) {
+  constructor(key: ByteString, revision: Revision, unreadable: CorruptValueError) {
     this.key = key;
     this.revision = revision;
     this.unreadable = unreadable;
-    this.#isPending = late !== undefined;
-    void late?.then(() => (this.#isPending = false));
-  }
-
-  /** Whether it is still being read, such as by a slow KMS plugin. */
-  get isPending(): boolean {
-    return this.#isPending;
   }
 }
 
@@ -224,11 +211,11 @@ export function collectionFormOf(kind: Kind, keyPrefix: string): CollectionDescr
 }
 
 function readEntry(kind: Kind, entry: Entry, key: ByteString): CachedObject {
-  if (entry.unreadable) return new UnreadableObject(key, entry, entry.unreadable);
+  if (entry.unreadable) return new UnreadableObject(key, entry.revision, entry.unreadable);
   try {
     return readStored(kind, entry, key);
   } catch (error) {
-    if (error instanceof CorruptValueError) return new UnreadableObject(key, entry, error);
+    if (error instanceof CorruptValueError) return new UnreadableObject(key, entry.revision, error);
     throw error;
   }
 }

@@ -111,5 +111,24 @@ export class CorruptValueError extends Error {
 
 /** The KMS plugin does not provide the key of a value at present. The value itself may be intact. */
 export class KeyUnavailableError extends StorageUnavailableError {
-  override readonly name = 'KeyUnavailableError';
+  override readonly name: string = 'KeyUnavailableError';
+}
+
+/** The key of a value is unavailable, so none of the objects of its collection is served until it is back. */
+export class CollectionSuspendedError extends KeyUnavailableError {
+  override readonly name = 'CollectionSuspendedError';
+  constructor(prefix: string, unreadable: CorruptValueError) {
+    super(
+      `the objects below ${prefix} cannot be read at present: the KMS plugin does not provide the key of ${unreadable.keys.join(', ')}`,
+      { cause: unreadable },
+    );
+  }
+}
+
+/** The collection was detached: its objects are no longer served. */
+export class CollectionDetachedError extends StorageUnavailableError {
+  override readonly name = 'CollectionDetachedError';
+  constructor(prefix: string) {
+    super(`the objects below ${prefix} are no longer served`);
+  }
 }

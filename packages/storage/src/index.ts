@@ -1,4 +1,5 @@
 export {
+  CollectionSuspendedError,
   CorruptValueError,
   HistoryReplacedError,
   KeyExistsError,
@@ -49,10 +50,10 @@ export { identityProvider, prefixOf, prefixTransformer, type Provider } from './
 export { followTransformer, type RetirableTransformer, makeRetirable } from './transform/retirable-transformer.ts';
 export { secretbox } from './transform/secretbox.ts';
 export { identity, rawTransformer, type Transformed, type Transformer } from './transform/transformer.ts';
-export type { CatchUpReader } from './watch-cache/catch-up-reader.ts';
 export { Collection, type CollectionStatistics, type ListPage } from './watch-cache/collection.ts';
 export type { CacheItem, CollectionDescriptor, ReadMeasures } from './watch-cache/collection-descriptor.ts';
-export { type Changes, itemKey, textOfItemKey } from './watch-cache/entry-decoder.ts';
+export { itemKey, textOfItemKey } from './watch-cache/entry-decoder.ts';
+export type { HistoryReader } from './watch-cache/history-reader.ts';
 export { openWatchCache, type WatchCache, type WatchCacheEvent } from './watch-cache/watch-cache.ts';
 export { SortedSet } from './watch-cache/sorted-set.ts';
 export type { View } from './watch-cache/view.ts';

@@ -31,8 +31,8 @@ export interface Store {
   delete(key: string, expected: Revision, call: Call): Promise<Revision>;
   /**
    * The changes of all keys with the prefix, after a revision. Ends when the signal aborts; throws RevisionCompactedError if
-   * the revision is too old. It reconnects after a lost connection and misses nothing. A value whose encryption key takes
-   * long is an `UnreadableEntry` with a `pending` result, so that it does not delay other values.
+   * the revision is too old. It reconnects after a lost connection and misses nothing. A value whose encryption key does
+   * not arrive in time is an `UnreadableEntry`.
    */
   watch(prefix: string, after: Revision, signal: AbortSignal, options?: WatchOptions): AsyncIterable<ChangeSet>;
   /** A linearizable read of the latest revision: that of the last acknowledged write, or a later one. */
@@ -47,15 +47,11 @@ export interface Store {
   onHistoryReplaced(listener: (replaced: HistoryReplaced) => void): () => void;
 }
 
-/**
- * What a list does if the encryption key of a value takes long: wait, or return an `UnreadableEntry` with a `pending`
- * result, so that other values are not delayed.
- */
-export type SlowKeys = 'wait' | 'defer';
-
 export interface WatchOptions {
   /** Whether changes contain the value before; true by default. */
   readonly withPrevious?: boolean;
+  /** Whether the changes of a key are needed; the others may be left out. All are by default. */
+  readonly needs?: (key: string) => boolean;
 }
 
 export type { Call };
@@ -65,12 +61,6 @@ export interface UnreadableEntry {
   readonly key: string;
   readonly revision: Revision;
   readonly unreadable: CorruptValueError;
-  /** Tries to decrypt the same value again, in a turn with time for it. The result may be pending or postponed, too. */
-  readonly retry: () => Promise<Entry>;
-  /** The result of a decryption that takes long and continues. */
-  readonly pending?: Promise<Entry> | undefined;
-  /** Set if its key was not requested, because too many other values waited for theirs. Resolves when fewer wait. */
-  readonly postponed?: Promise<void> | undefined;
 }
 
 export type Entry = (StoredValue & { readonly unreadable?: undefined }) | UnreadableEntry;
@@ -89,8 +79,11 @@ export interface Range {
   readonly limit?: number | undefined;
   /** The revision to read; the latest by default. Throws RevisionCompactedError or RevisionTooLargeError. */
   readonly revision?: Revision | undefined;
-  /** `wait` by default. */
-  readonly slowKeys?: SlowKeys | undefined;
+  /**
+   * If no encryption key arrives for so long, the values that wait for theirs are unreadable entries. By default a list
+   * waits until the deadline of its call.
+   */
+  readonly keyTimeoutMs?: number | undefined;
 }
 
 export interface Snapshot {

@@ -27,7 +27,7 @@ import { updateInThread } from './update-accounts.ts';
 
 const [objects = 100_000, objectBytes = 500] = process.argv.slice(2).map(Number);
 const changes = Math.min(objects, 20_000);
-const watchers = 200;
+const watchers = 8;
 const gets = 2_000;
 const pageObjects = 500;
 
@@ -181,7 +181,7 @@ try {
     await accountsOf(opened).collection.waitUntilFresh(newest, within());
     return opened;
   });
-  await measure(`a catch-up of ${watchers} watchers`, () =>
+  await measure(`${watchers} watchers that read the history`, () =>
     Promise.all(Array.from({ length: watchers }, () => catchUp(registry, filled, 2 * changes))),
   );
   await registry.cache.close();

@@ -114,7 +114,7 @@ export class Graph {
     const { resource, itemKey, uid, state } = owner;
     const known: MutableOwner | undefined = this.#table(resource).owners.get(itemKey)?.get(uid);
     if (!known) return false;
-    known.state = ownerStateOf(resource.collection.get(itemKey), uid);
+    known.state = readState(resource, itemKey, uid);
     return known.state !== state;
   }
 
@@ -184,7 +184,7 @@ export class Graph {
     if (!byUid) owners.set(itemKey, (byUid = new Map()));
     let owner = byUid.get(uid);
     if (!owner) {
-      const state = ownerStateOf(resource.collection.get(itemKey), uid);
+      const state = readState(resource, itemKey, uid);
       owner = { resource, itemKey, uid, state, dependents: new Set(), blockerCount: 0, waitingBlockers: undefined };
       byUid.set(uid, owner);
     }
@@ -204,6 +204,10 @@ export class Graph {
     return table;
   }
 }
+
+/** While the objects of a kind are not served, it is unknown whether an owner exists. */
+const readState = ({ collection }: Resource, itemKey: string, uid: string): OwnerState =>
+  collection.isReady ? ownerStateOf(collection.get(itemKey), uid) : 'unreadable';
 
 const noEdges: readonly MutableEdge[] = [];
 const noOwners: readonly Owner[] = [];

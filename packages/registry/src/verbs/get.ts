@@ -15,10 +15,14 @@ export function get(
 ): StoredObject | Promise<StoredObject> {
   const { itemKey } = placeOf(resource, namespace, name);
   const find = (): StoredObject => {
-    const found = resource.collection.get(itemKey);
-    if (!found) throw notFound(resource.kind, name);
-    if (found.unreadable) throw toStatusError(found.unreadable);
-    return found;
+    try {
+      const found = resource.collection.get(itemKey);
+      if (!found) throw notFound(resource.kind, name);
+      if (found.unreadable) throw found.unreadable;
+      return found;
+    } catch (error) {
+      throw toStatusError(error);
+    }
   };
   try {
     const waiting = waitUntilFresh(resource.collection, parseResourceVersion(resourceVersion), call);

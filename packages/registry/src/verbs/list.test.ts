@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { StatusError } from '@cluster-apiserver/model';
-import { CorruptValueError, KeyUnavailableError, StorageUnavailableError } from '@cluster-apiserver/storage';
-import { requireValue } from '@cluster-apiserver/base';
+import { StorageUnavailableError } from '@cluster-apiserver/storage';
 import {
   create,
   deleteCollection,
@@ -92,35 +91,6 @@ describe('a list in chunks', () => {
       expect(namesOf(await past({ fields: named }, last))).toEqual(['z']);
       expect(await failing(past({ limit: 2, fields }, last))).toMatchObject({ reason: 'StorageReadError' });
       expect(await failing(past({}, last))).toMatchObject({ reason: 'StorageReadError' });
-    });
-
-    test('waits for slow keys of objects in the chunk only', async () => {
-      for (const name of ['a', 'b', 'c', 'd']) await make({ name, labels: { x: 'y' } });
-      const last = await make({ name: 'z' });
-      const { collection } = robots.resource;
-      const awaited: string[] = [];
-      const slow = new Set(['n/b', 'n/c', 'n/d']);
-      jest.spyOn(collection, 'listFromStore').mockImplementation(async (...args) => {
-        const page = await listFromStore(...args);
-        const complete = new Map(page.items.map((item) => [item.key, item]));
-        const pending = new Promise<never>(() => {});
-        return {
-          ...page,
-          items: page.items.map(({ key, revision }) =>
-            slow.has(key)
-              ? collection.descriptor.read({ key, revision, unreadable, pending, retry: () => pending }, key)
-              : requireValue(complete.get(key), 'it is listed'),
-          ),
-          completeItem: async (key) => {
-            awaited.push(key);
-            return requireValue(complete.get(key), 'it is listed');
-          },
-        };
-      });
-      const unreadable = new CorruptValueError(['n/b'], { cause: new KeyUnavailableError('it takes long') });
-      const labels = { requirements: [{ key: 'x', operator: 'exists' as const, values: [] }] };
-      expect(namesOf(await past({ limit: 3, labels }, last))).toEqual(['a', 'b', 'c']);
-      expect(awaited).toEqual(['n/b', 'n/c']);
     });
   });
 

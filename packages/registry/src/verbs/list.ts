@@ -144,20 +144,16 @@ async function listFromHistory(
     const last = page.items.at(-1)?.key;
     // A list without a limit needs all pages, so the store reads one page ahead.
     if (limit === undefined && page.remaining > 0) next = readPage(last);
-    for (const [index, listed] of page.items.entries()) {
+    for (const [index, item] of page.items.entries()) {
       if (matches && index % matchedAtOnce === 0) await turns.schedule(() => {});
-      if (!isWithin(scope, listed.key)) continue;
+      if (!isWithin(scope, item.key)) continue;
       // Only from here on, because unreadable objects after the chunk do not matter.
-      const item = listed.unreadable ? ((await page.completeItem(listed.key)) ?? listed) : listed;
       if (item.unreadable && !options.readableOnly)
-        requireAllReadable([
-          item.unreadable,
-          ...page.items
-            .slice(index + 1)
-            .flatMap((other) =>
-              other.unreadable && !other.isPending && isWithin(scope, other.key) ? [other.unreadable] : [],
-            ),
-        ]);
+        requireAllReadable(
+          page.items
+            .slice(index)
+            .flatMap((other) => (other.unreadable && isWithin(scope, other.key) ? [other.unreadable] : [])),
+        );
       if (item.unreadable || (matches && !matches(item))) continue;
       items.push(item);
       const remaining = page.items.length - 1 - index + page.remaining;

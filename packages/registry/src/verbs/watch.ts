@@ -29,7 +29,7 @@ export function watch(resource: Resource, options: WatchOptions, call: Call): Pr
     const { collection, channels } = resource;
     const from = parseResourceVersion(options.resourceVersion);
     const { sendInitialEvents, allowWatchBookmarks } = options;
-    collection.requireLoaded();
+    collection.requireServed();
     const channel = (): Channel => channels.subscribe(options);
     if (typeof from === 'number' && !sendInitialEvents) {
       try {

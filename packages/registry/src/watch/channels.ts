@@ -52,8 +52,8 @@ export class Channels {
     this.changesParts = new SharedParts(clock);
     collection.subscribe({
       onChange: (change) => this.#changed(change),
-      onReset: (why) => {
-        if (why === 'reloaded') this.snapshots.releaseAll();
+      onReset: () => {
+        this.snapshots.releaseAll();
         this.changesParts.clear();
         for (const channel of this.#byName.values()) channel.interrupt();
       },

@@ -1,5 +1,5 @@
 import { invariant } from '@cluster-apiserver/base';
-import { type Collection, type ItemChange, type Revision, revision } from '@cluster-apiserver/storage';
+import { type ItemChange, type Revision, revision } from '@cluster-apiserver/storage';
 import type { Channel } from './channels.ts';
 import type { Part } from './shared-parts.ts';
 import type { CachedObject } from '../stored-object.ts';
@@ -10,26 +10,6 @@ import { Batch, batchBytesMax, type ObjectEvent } from './watch-event.ts';
 export interface ChangesPart extends Part {
   /** Everything up to here is in it. */
   readonly next: Revision;
-}
-
-/**
- * The changes before the first one whose object cannot be read at present: events keep their order, so the others wait
- * for it. A version that was replaced meanwhile is only waited for while it is still being read; afterwards the watch
- * ends there.
- */
-export function readablePrefix(
-  changes: readonly ItemChange<CachedObject>[],
-  channel: Channel,
-  collection: Collection<CachedObject>,
-): readonly ItemChange<CachedObject>[] {
-  const waitedFor = changes.find(
-    ({ key, current }) =>
-      current?.unreadable &&
-      !current.unreadable.isPermanent &&
-      channel.covers(key) &&
-      (current.isPending || collection.get(key)?.revision === current.revision),
-  );
-  return waitedFor ? changes.filter((change) => change.revision < waitedFor.revision) : changes;
 }
 
 /**

@@ -1,25 +1,18 @@
 import { unreachable } from '@cluster-apiserver/base';
-import {
-  type CatchUpReader,
-  type ItemChange,
-  type Revision,
-  RevisionCompactedError,
-  RevisionReplacedError,
-  revision,
-} from '@cluster-apiserver/storage';
+import { type HistoryReader, type ItemChange, type Revision, RevisionReplacedError } from '@cluster-apiserver/storage';
 import type { Resource } from '../resource.ts';
 import { toStatusError } from '../storage-errors.ts';
 import type { CachedObject } from '../stored-object.ts';
 import type { Channel } from './channels.ts';
 import type { InitialEvents } from './initial-events.ts';
-import { buildChangesPart, readablePrefix } from './missed-changes.ts';
+import { buildChangesPart } from './missed-changes.ts';
 import type { Batch, Step } from './watch-event.ts';
 
 /**
  * `behind`: the reader is slower than the changes, or the watch cache was reloaded. `snapshot`: the initial state was
- * released before the reader had taken all of it.
+ * released before the reader had taken all of it. `removed`: the kind is no longer served.
  */
-export type WatchReaderEnd = 'behind' | 'snapshot';
+export type WatchReaderEnd = 'behind' | 'snapshot' | 'removed';
 
 /** A watch as its handler reads it: it takes events as fast as it can write them, and waits when there are none. */
 export interface WatchReader {
@@ -42,8 +35,8 @@ type Phase =
   | { readonly type: 'initial'; readonly events: InitialEvents }
   /** From the changes in memory. */
   | { readonly type: 'catchingUp' }
-  /** From the history in etcd, which watchers read together. */
-  | { readonly type: 'history'; readonly reader: CatchUpReader<CachedObject> }
+  /** From the history in etcd. */
+  | { readonly type: 'history'; readonly reader: HistoryReader<CachedObject> }
   /** It has taken all batches of its channel up to this number. */
   | { readonly type: 'inStep'; batch: number };
 
@@ -101,7 +94,13 @@ export class Watcher implements WatchReader {
   }
 
   #take(): Batch | undefined {
-    if (this.#resource.collection.historyNumber !== this.#storeHistory) throw new RevisionReplacedError(this.#sent);
+    const { collection } = this.#resource;
+    if (collection.historyNumber !== this.#storeHistory) throw new RevisionReplacedError(this.#sent);
+    if (collection.isDetached) {
+      this.#end = 'removed';
+      return undefined;
+    }
+    collection.requireServed();
     this.#postponed = false;
     const phase = this.#phase;
     if (phase.type === 'inStep') {
@@ -181,10 +180,11 @@ export class Watcher implements WatchReader {
         this.#end = 'behind';
         return undefined;
       }
-      const reader = collection.openCatchUp(this.#sent, {
-        covers: (key) => this.#channel.covers(key),
-        notify: () => this.#wake && channels.turns.wait(this.#wake),
-      });
+      const { within, key } = this.#channel.scope;
+      const notify = (): void => {
+        if (this.#wake) channels.turns.wait(this.#wake);
+      };
+      const reader = collection.readHistory(this.#sent, key ?? within, notify);
       this.#phase = { type: 'history', reader };
       return 'more';
     }
@@ -197,18 +197,11 @@ export class Watcher implements WatchReader {
       this.#wasInStep = true;
       return undefined;
     }
-    const readable = readablePrefix(missed, this.#channel, collection);
-    if (readable.length === 0) {
-      // The channel is interrupted, and wakes this watcher, when the unreadable object can be read.
-      this.#sent = revision(first.revision - 1);
-      return undefined;
-    }
-    return this.#takePart(readable);
+    return this.#takePart(missed);
   }
 
-  #takeHistory(reader: CatchUpReader<CachedObject>): Step {
+  #takeHistory(reader: HistoryReader<CachedObject>): Step {
     const read = reader.take(this.#sent, changesMax);
-    if (read === 'refused') throw new RevisionCompactedError(this.#sent);
     if (!read) return undefined;
     const step = read.changes.length > 0 ? this.#takePart(read.changes) : 'more';
     if (read.changes.length === 0) this.#sent = read.revision;

@@ -126,8 +126,7 @@ function createTransformationMeasures(
     };
     return {
       toStorage: (value, key, trace) => measured('to_storage', () => transformer.toStorage(value, key, trace)),
-      fromStorage: (value, key, trace, keys) =>
-        measured('from_storage', () => transformer.fromStorage(value, key, trace, keys)),
+      fromStorage: (value, key, trace) => measured('from_storage', () => transformer.fromStorage(value, key, trace)),
     };
   };
 }

@@ -152,7 +152,7 @@ async function openConfiguration(
   });
   const transformer: Transformer = {
     toStorage: (value, key, trace) => transformerOf(key).toStorage(value, key, trace),
-    fromStorage: (value, key, trace, keys) => transformerOf(key).fromStorage(value, key, trace, keys),
+    fromStorage: (value, key, trace) => transformerOf(key).fromStorage(value, key, trace),
   };
   return { ...makeRetirable(transformer, close), plugins };
 }

@@ -201,6 +201,17 @@ export const createWatchCacheReporter =
           .withName('watch-cache')
           .info('watch cache ready', { objects: items, revision, tookMs: Math.round(tookMs) });
       }
+      case 'suspended':
+        return log
+          .withName('watch-cache')
+          .error('encryption key unavailable; rejecting reads of these objects until the KMS plugin provides it', {
+            prefix: event.prefix,
+            error: event.cause,
+          });
+      case 'collection loaded':
+        return log
+          .withName('watch-cache')
+          .info('objects loaded', { prefix: event.prefix, objects: event.items, revision: event.revision });
       case 'history replaced':
         return measures.historyReplaced(event.reason);
       case 'lost':

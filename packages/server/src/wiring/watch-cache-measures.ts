@@ -80,7 +80,6 @@ function publishLag(metrics: Metrics, { cache, client }: WatchCacheSources): voi
   );
 }
 
-/** Catch-ups read changes from etcd that the watch cache no longer holds. */
 const collectionMetrics: readonly (readonly [
   type: 'counter' | 'gauge',
   name: string,
@@ -123,31 +122,6 @@ const collectionMetrics: readonly (readonly [
     'Approximate memory of the changes held for watches to resume from.',
     ({ windowBytes }) => windowBytes,
   ],
-  [
-    'gauge',
-    'apiserver_watch_cache_catch_ups',
-    'Catch-ups that read changes from etcd which the watch cache no longer holds.',
-    ({ catchUp }) => catchUp.running,
-  ],
-  ['counter', 'apiserver_watch_cache_catch_ups_total', 'Number of catch-ups started.', ({ catchUp }) => catchUp.begun],
-  [
-    'gauge',
-    'apiserver_watch_cache_catch_up_buffered_bytes',
-    'Approximate memory of changes read by catch-ups that not all of their watches have received.',
-    ({ catchUp }) => catchUp.bufferedBytes,
-  ],
-  [
-    'gauge',
-    'apiserver_watch_cache_catch_up_waiting_watches',
-    'Number of watches that wait for a catch-up.',
-    ({ catchUp }) => catchUp.waiting,
-  ],
-  [
-    'counter',
-    'apiserver_watch_cache_catch_up_refused_watches_total',
-    'Number of watches ended with 410 because no catch-up reached them in time.',
-    ({ catchUp }) => catchUp.refused,
-  ],
 ];
 
 function publishCollections(metrics: Metrics, resources: Registry['resources']): void {
@@ -171,6 +145,19 @@ function publishCollections(metrics: Metrics, resources: Registry['resources']):
       resources.map((resource) => ({
         labels: labelsOf(resource),
         value: resource.collection.countTerm(unreadableTerm),
+      })),
+  );
+  metrics.readAtScrape<'group' | 'resource'>(
+    'gauge',
+    {
+      name: 'apiserver_watch_cache_suspended',
+      help: '1 while the objects of a resource are not served because an encryption key is unavailable.',
+      labels: ['group', 'resource'],
+    },
+    () =>
+      resources.map((resource) => ({
+        labels: labelsOf(resource),
+        value: Number(resource.collection.isSuspended),
       })),
   );
   for (const [type, name, help, read] of collectionMetrics)

@@ -23,7 +23,7 @@ import { LocalWrites } from './local-writes.ts';
 import { OperationTracker } from './operation-tracker.ts';
 import { createPageReader } from './page-reader.ts';
 import { ProgressRequester } from './progress.ts';
-import { EntryReader, readValue } from './values.ts';
+import { readValue } from './values.ts';
 import { type KeyValue, range } from './wire/key-value.ts';
 import type { WriteOnce, WriteOutcome } from './conditional-write.ts';
 import { createConditionalWriter } from './write-once.ts';
@@ -40,7 +40,7 @@ export const etcdStore = (options: EtcdStoreOptions): Store => new EtcdStore(opt
 class EtcdStore implements Store {
   readonly #client: EtcdClient;
   readonly #transformer: Transformer;
-  readonly #watchReader: EntryReader;
+  readonly #watched: Transformer;
   readonly #readPages: Store['list'];
   readonly #writeOnce: WriteOnce;
   readonly #localWrites = new LocalWrites();
@@ -48,23 +48,19 @@ class EtcdStore implements Store {
   readonly #operations: OperationTracker;
 
   constructor({ client, transformer, internalPrefix }: EtcdStoreOptions) {
-    const { clock } = client;
     const localWrites = this.#localWrites;
-    const watched: Transformer = {
-      toStorage: (value, key, trace) => transformer.toStorage(value, key, trace),
-      fromStorage: (value, key, trace, keys) =>
-        localWrites.take(key, value) ?? transformer.fromStorage(value, key, trace, keys),
-    };
-    // The internal prefix is a sibling of the resources' prefixes.
-    const resourceAt = internalPrefix.lastIndexOf('/', internalPrefix.length - 2) + 1;
-    const listReader = new EntryReader(transformer, clock, resourceAt);
     this.#client = client;
     this.#transformer = transformer;
-    this.#watchReader = new EntryReader(watched, clock, resourceAt);
-    this.#readPages = createPageReader(client, listReader);
+    this.#watched = {
+      toStorage: transformer.toStorage,
+      fromStorage: (value, key, trace) => localWrites.take(key, value) ?? transformer.fromStorage(value, key, trace),
+    };
+    this.#readPages = createPageReader(client, transformer);
     this.#writeOnce = createConditionalWriter(client, new SharedLeases(client), internalPrefix);
+    // The internal prefix is a sibling of the resources' prefixes.
+    const resourceAt = internalPrefix.lastIndexOf('/', internalPrefix.length - 2) + 1;
     this.#progress = new ProgressRequester(client, `${internalPrefix}progress`);
-    this.#operations = new OperationTracker(client, (key) => listReader.resourceOf(key));
+    this.#operations = new OperationTracker(client, resourceAt);
   }
 
   get(key: string, caller: Call): Promise<ReadResult> {
@@ -113,10 +109,10 @@ class EtcdStore implements Store {
     prefix: string,
     after: Revision,
     signal: AbortSignal,
-    { withPrevious = true }: WatchOptions = {},
+    { withPrevious = true, needs = () => true }: WatchOptions = {},
   ): AsyncIterable<ChangeSet> {
     const progress = this.#progress;
-    return watchEtcd(this.#client, this.#watchReader, { prefix, after, signal, withPrevious, progress });
+    return watchEtcd(this.#client, this.#watched, { prefix, after, signal, withPrevious, needs, progress });
   }
 
   readLatestRevision(call: Call): Promise<Revision> {

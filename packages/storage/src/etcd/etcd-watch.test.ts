@@ -5,8 +5,8 @@ import { revision } from '../revision.ts';
 import type { EtcdClient } from './client.ts';
 import { watchEtcd } from './etcd-watch.ts';
 import { History } from './history.ts';
+import { identity } from '../transform/transformer.ts';
 import { EtcdFault } from './transport.ts';
-import type { EntryReader } from './values.ts';
 
 test('a watch that finds no leader for long tries again soon enough for the reads that wait for it', async () => {
   const clock = fakeClock();
@@ -22,11 +22,12 @@ test('a watch that finds no leader for long tries again soon enough for the read
     noteWatchOutcome: () => {},
   };
   const leaving = new AbortController();
-  const watch = watchEtcd(client as EtcdClient, {} as EntryReader, {
+  const watch = watchEtcd(client as EtcdClient, identity, {
     prefix: '/a/',
     after: revision(1),
     signal: leaving.signal,
     withPrevious: false,
+    needs: () => true,
     progress: { add: () => () => {} },
   });
   const ended = watch.next();

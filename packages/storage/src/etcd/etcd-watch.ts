@@ -5,14 +5,14 @@
  */
 import { backoff, invariant, sleep } from '@cluster-apiserver/base';
 import { HistoryReplacedError, RevisionCompactedError } from '../errors.ts';
-import { type Revision, revision } from '../revision.ts';
-import type { Change, ChangeSet, Entry } from '../store.ts';
+import { type Revision, revision, zeroRevision } from '../revision.ts';
+import type { ChangeSet, Entry } from '../store.ts';
+import type { Transformer } from '../transform/transformer.ts';
 import type { EtcdClient, MemberConnection } from './client.ts';
 import { prefixEnd, rangeStart } from './keys.ts';
-import { OrderedChanges } from './ordered-changes.ts';
 import type { ProgressRequester } from './progress.ts';
 import { EtcdFault } from './transport.ts';
-import type { EntryReader } from './values.ts';
+import { awaitKeys, entryOf, PendingEntry, readEntry } from './values.ts';
 import type { KeyValue } from './wire/key-value.ts';
 import {
   decodeWatchMessage,
@@ -28,6 +28,8 @@ export interface EtcdWatchOptions {
   readonly after: Revision;
   readonly signal: AbortSignal;
   readonly withPrevious: boolean;
+  /** Whether the changes of a key are needed; the others are left out. */
+  readonly needs: (key: string) => boolean;
   readonly progress: Pick<ProgressRequester, 'add'>;
 }
 
@@ -38,12 +40,15 @@ export interface EtcdWatchOptions {
 const reconnectFirstMs = 20;
 const reconnectMaxMs = 200;
 
-/** One watch delivers all kinds, so a value whose key takes longer than this is deferred. */
-const keyTimeoutMs = 100;
+/**
+ * One watch delivers all kinds, so it waits no longer for a key: less than the time after which a watch without progress is
+ * taken for stalled.
+ */
+const keyTimeoutMs = 500;
 
 export async function* watchEtcd(
   client: EtcdClient,
-  reader: EntryReader,
+  transformer: Transformer,
   options: EtcdWatchOptions,
 ): AsyncGenerator<ChangeSet> {
   const { signal } = options;
@@ -58,16 +63,25 @@ export async function* watchEtcd(
     requireSameHistory();
     const connection = await connect(client);
     if (connection) {
-      const watch = new MemberWatch(client, reader, options, connection);
+      const watch = new MemberWatch(client, transformer, options, connection);
       if (signal.aborted || history.number !== number) watch.close();
       watch.start(delivered);
       try {
-        for (let set = await watch.changes.next(); set; set = await watch.changes.next()) {
-          if (signal.aborted) return;
+        for await (const bytes of connection.messages) {
+          // Messages that had arrived before another history was detected are void.
           requireSameHistory();
-          pauses.reset();
-          delivered = set.revision;
-          yield set;
+          const message = watch.accept(bytes);
+          if (!message) break;
+          for (const { sets, pending } of watch.changesOf(message)) {
+            if (pending.length > 0) await awaitKeys(client.clock, pending, keyTimeoutMs);
+            for (const set of sets) {
+              if (signal.aborted) return;
+              requireSameHistory();
+              pauses.reset();
+              delivered = set.revision;
+              yield completed(set);
+            }
+          }
         }
       } catch (fault) {
         noteFault(client, fault);
@@ -97,21 +111,51 @@ function noteFault(client: EtcdClient, fault: unknown): void {
   client.noteWatchOutcome(fault);
 }
 
-/** The watch on one connection. It reads and decrypts messages ahead of the consumer, until the connection ends. */
+type Read = Entry | PendingEntry | undefined;
+
+interface ReadSet {
+  readonly revision: Revision;
+  readonly changes: readonly { readonly key: string; readonly current: Read; readonly previous: Read }[];
+}
+
+/** Changes that are read together, and those of their values whose keys must be awaited. */
+interface ReadSets {
+  readonly sets: readonly ReadSet[];
+  readonly pending: readonly PendingEntry[];
+}
+
+const completed = ({ revision: at, changes }: ReadSet): ChangeSet => ({
+  revision: at,
+  changes: changes.map(({ key, current, previous }) => ({
+    key,
+    current: current && entryOf(current),
+    previous: previous && entryOf(previous),
+  })),
+});
+
+/** So many values are read before the first of them is delivered: a KMS plugin gets as many calls at a time. */
+const readAheadEvents = 100;
+
+/** The same in bytes. A message has up to some megabytes. */
+const readAheadBytes = 256 * 1024;
+
+/** The watch on one connection. */
 class MemberWatch {
-  readonly changes = new OrderedChanges();
   readonly #client: EtcdClient;
-  readonly #reader: EntryReader;
+  readonly #transformer: Transformer;
   readonly #options: EtcdWatchOptions;
   readonly #connection: MemberConnection;
+  readonly #grouping = new RevisionGrouping();
+  readonly #historyNumber: number;
   readonly #stopProgress: () => void;
   readonly #stopListening: () => void;
 
-  constructor(client: EtcdClient, reader: EntryReader, options: EtcdWatchOptions, connection: MemberConnection) {
+  constructor(client: EtcdClient, transformer: Transformer, options: EtcdWatchOptions, connection: MemberConnection) {
     this.#client = client;
-    this.#reader = reader;
+    this.#transformer = transformer;
     this.#options = options;
     this.#connection = connection;
+    this.#historyNumber = client.history.number;
     this.#stopProgress = options.progress.add(connection);
     options.signal.addEventListener('abort', this.close, { once: true });
     this.#stopListening = client.history.onReplaced(this.close);
@@ -123,56 +167,76 @@ class MemberWatch {
     this.#stopListening();
     this.#stopProgress();
     this.#connection.close();
-    this.changes.end();
-    this.changes.releaseWriter();
   };
 
   start(delivered: Revision): void {
     const { prefix, withPrevious } = this.#options;
+    this.#grouping.delivered = delivered;
     const range = { key: rangeStart(prefix, undefined), end: prefixEnd(prefix) };
     // One revision earlier than needed, which has been delivered already. If etcd has compacted exactly to the start of a
     // watch, it silently omits a deletion at that revision (etcd issues 18089 and 19179).
     this.#connection.send(encodeWatchCreate({ ...range, startRevision: Math.max(delivered, 1), withPrevious }));
-    void this.#readAhead(delivered);
   }
 
-  async #readAhead(after: Revision): Promise<void> {
-    const { changes } = this;
+  /** Undefined if the message is of another cluster. Throws if the watch has ended. */
+  accept(bytes: Buffer): WatchMessage | undefined {
     const { history } = this.#client;
-    const { number } = history;
-    const { withPrevious } = this.#options;
-    const read: ReadEntry = (value) => this.#reader.read(value, keyTimeoutMs);
-    const grouping = new RevisionGrouping(after);
-    try {
-      for await (const bytes of this.#connection.messages) {
-        // Messages that had arrived before another history was detected are void.
-        if (history.number !== number) break;
-        const message = decodeWatchMessage(bytes);
-        const { header } = message;
-        // The member was verified on this connection, so a proxy in between now routes to another cluster.
-        if (header.clusterId !== history.clusterId || (message.created && header.revision < after)) {
-          this.#connection.distrust();
-          break;
-        }
-        if (message.compactRevision > 0)
-          throw new RevisionCompactedError(grouping.delivered, revision(message.compactRevision));
-        if (message.canceled)
-          throw new EtcdFault('refused', refusedCode, `the watch was refused: ${message.cancelReason}`);
-        if (message.created) this.#client.noteWatchOutcome(undefined);
-        history.noteRevision(header.revision, number);
-        let last: WatchEvent | undefined;
-        // Decoded no further ahead than the queue permits: a message has up to thousands of events.
-        for (const set of grouping.setsOf(message)) {
-          last = set.events.at(-1);
-          const full = changes.push(readChanges(read, set, withPrevious));
-          if (full) await full;
-        }
-        if (last && !last.deleted) history.noteValue(last.current, number);
-      }
-      changes.end();
-    } catch (fault) {
-      changes.end(fault instanceof Error ? fault : new Error(String(fault)));
+    const { delivered } = this.#grouping;
+    const message = decodeWatchMessage(bytes);
+    const { header } = message;
+    // The member was verified on this connection, so a proxy in between now routes to another cluster.
+    if (header.clusterId !== history.clusterId || (message.created && header.revision < delivered)) {
+      this.#connection.distrust();
+      return undefined;
     }
+    if (message.compactRevision > 0) throw new RevisionCompactedError(delivered, revision(message.compactRevision));
+    if (message.canceled) throw new EtcdFault('refused', refusedCode, `the watch was refused: ${message.cancelReason}`);
+    if (message.created) this.#client.noteWatchOutcome(undefined);
+    history.noteRevision(header.revision, this.#historyNumber);
+    return message;
+  }
+
+  /** Reads no further ahead than necessary: a message has up to thousands of events. */
+  *changesOf(message: WatchMessage): Generator<ReadSets> {
+    let sets: ReadSet[] = [];
+    let pending: PendingEntry[] = [];
+    let [events, bytes] = [0, 0];
+    let last: WatchEvent | undefined;
+    for (const set of this.#grouping.setsOf(message)) {
+      sets.push({ revision: set.revision, changes: this.#read(set.events, pending) });
+      events += set.events.length;
+      for (const { current, previous } of set.events) bytes += current.value.length + (previous?.value.length ?? 0);
+      last = set.events.at(-1);
+      if (events < readAheadEvents && bytes < readAheadBytes) continue;
+      yield { sets, pending };
+      sets = [];
+      pending = [];
+      [events, bytes] = [0, 0];
+    }
+    if (sets.length > 0) yield { sets, pending };
+    if (last && !last.deleted) this.#client.history.noteValue(last.current, this.#historyNumber);
+  }
+
+  #read(events: readonly WatchEvent[], pending: PendingEntry[]): ReadSet['changes'] {
+    const { withPrevious, needs } = this.#options;
+    const read = (value: KeyValue): Read => {
+      const entry = readEntry(this.#transformer, value);
+      if (entry instanceof PendingEntry) pending.push(entry);
+      return entry;
+    };
+    const changes: { key: string; current: Read; previous: Read }[] = [];
+    for (const { deleted, current, previous } of events) {
+      if (!needs(current.key)) continue;
+      // The previous value belongs to the history too, and may have been compacted meanwhile.
+      if (withPrevious && !previous && (deleted || current.createRevision < current.modRevision))
+        throw new RevisionCompactedError(revision(current.modRevision - 1));
+      changes.push({
+        key: current.key,
+        current: deleted ? undefined : read(current),
+        previous: previous && read(previous),
+      });
+    }
+    return changes;
   }
 }
 
@@ -182,8 +246,6 @@ class MemberWatch {
  */
 const refusedCode = 9;
 
-type ReadEntry = (value: KeyValue) => Entry | Promise<Entry>;
-
 interface EventSet {
   readonly revision: Revision;
   readonly events: WatchEvent[];
@@ -191,17 +253,9 @@ interface EventSet {
 
 /** Groups events by revision. The events of one revision may arrive in several fragments. */
 class RevisionGrouping {
-  #delivered: Revision;
+  delivered = zeroRevision;
   /** The latest revision of a fragment, whose other events may follow in the next one. */
   #incomplete: EventSet | undefined;
-
-  constructor(after: Revision) {
-    this.#delivered = after;
-  }
-
-  get delivered(): Revision {
-    return this.#delivered;
-  }
 
   setsOf(message: WatchMessage): Generator<EventSet> {
     return message.size > 0 ? this.#revisionsOf(message) : this.#progressOf(message);
@@ -212,7 +266,7 @@ class RevisionGrouping {
     this.#incomplete = undefined;
     for (const event of eventsOfMessage(message)) {
       const at = revision(event.current.modRevision);
-      if (at <= this.#delivered) continue;
+      if (at <= this.delivered) continue;
       invariant(!set || at >= set.revision, `event ${at} came after ${set?.revision}: etcd's order is broken`);
       if (set?.revision === at) set.events.push(event);
       else {
@@ -226,41 +280,12 @@ class RevisionGrouping {
 
   /** Without changes since, the revision is that of the last set. */
   *#progressOf({ created, header }: WatchMessage): Generator<EventSet> {
-    if (created || this.#incomplete || header.revision < this.#delivered) return;
+    if (created || this.#incomplete || header.revision < this.delivered) return;
     yield this.#deliver({ revision: revision(header.revision), events: [] });
   }
 
   #deliver(set: EventSet): EventSet {
-    this.#delivered = set.revision;
+    this.delivered = set.revision;
     return set;
   }
-}
-
-function readChanges(
-  read: ReadEntry,
-  { revision: at, events }: EventSet,
-  withPrevious: boolean,
-): ChangeSet | Promise<ChangeSet> {
-  const changes = events.map((event) => readChange(read, event, withPrevious));
-  if (changes.every(isKnown)) return { revision: at, changes };
-  return Promise.all(changes.map(async (change) => change)).then((all) => ({ revision: at, changes: all }));
-}
-
-/** Whether no key must be fetched first. */
-const isKnown = (change: Change | Promise<Change>): change is Change => !(change instanceof Promise);
-
-function readChange(
-  read: ReadEntry,
-  { deleted, current, previous }: WatchEvent,
-  withPrevious: boolean,
-): Change | Promise<Change> {
-  // The previous value belongs to the history too, and may have been compacted meanwhile.
-  if (withPrevious && !previous && (deleted || current.createRevision < current.modRevision)) {
-    throw new RevisionCompactedError(revision(current.modRevision - 1));
-  }
-  const { key } = current;
-  const now = deleted ? undefined : read(current);
-  const before = previous && read(previous);
-  if (!(now instanceof Promise || before instanceof Promise)) return { key, current: now, previous: before };
-  return Promise.all([now, before]).then(([one, other]) => ({ key, current: one, previous: other }));
 }

@@ -6,11 +6,12 @@ import type { EtcdOperation } from './measures.ts';
 /** Measures the operations of the store, each with all its attempts, for metrics, requests and traces. */
 export class OperationTracker {
   readonly #client: EtcdClient;
-  readonly #resourceOf: (key: string) => string;
+  /** The index of the resource's name in a key. */
+  readonly #resourceAt: number;
 
-  constructor(client: EtcdClient, resourceOf: (key: string) => string) {
+  constructor(client: EtcdClient, resourceAt: number) {
     this.#client = client;
-    this.#resourceOf = resourceOf;
+    this.#resourceAt = resourceAt;
   }
 
   track<T>(operation: EtcdOperation, key: string, call: Call, act: (call: Call) => Promise<T>): Promise<T> {
@@ -37,6 +38,11 @@ export class OperationTracker {
     return call.trace
       ? inSpan(call, `etcd ${operation}`, act, spanOptions(operation, this.#resourceOf(key)))
       : act(call);
+  }
+
+  /** Such as serviceaccounts; empty if the key has no resource. */
+  #resourceOf(key: string): string {
+    return key.slice(this.#resourceAt, Math.max(this.#resourceAt, key.indexOf('/', this.#resourceAt)));
   }
 }
 

@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { callUntil, systemClock } from '@cluster-apiserver/base';
 import { encodeMessage, writeBytes, writeInt64, writeNested } from '../protobuf/fields.ts';
-import type { Entry, Snapshot } from '../store.ts';
+import type { Snapshot } from '../store.ts';
+import type { Transformer } from '../transform/transformer.ts';
 import type { EtcdClient } from './client.ts';
 import { MessageTooLargeError } from './grpc-frames.ts';
 import { createPageReader } from './page-reader.ts';
-import type { EntryReader } from './values.ts';
-import { type KeyValue, type RangePage, type RangeRequest, rangePage } from './wire/key-value.ts';
+import { type RangePage, type RangeRequest, rangePage } from './wire/key-value.ts';
 
 const call = callUntil(Number.POSITIVE_INFINITY);
 const keyOf = (n: number): string => `/r/${String(n).padStart(8, '0')}`;
@@ -69,8 +69,9 @@ function open(
       return page;
     },
   };
-  const reader = {
-    read: ({ key, value, modRevision }: KeyValue) => {
+  const transformer: Transformer = {
+    toStorage: (value) => [value],
+    fromStorage: (value) => {
       ms += 0.1;
       read++;
       if (steps++ === 0)
@@ -78,10 +79,10 @@ function open(
           stepsMax = Math.max(stepsMax, steps);
           steps = 0;
         });
-      return { key, value, revision: modRevision, stale: false } as Entry;
+      return { value, stale: false };
     },
   };
-  const list = createPageReader(client as unknown as EtcdClient, reader as unknown as EntryReader);
+  const list = createPageReader(client as unknown as EtcdClient, transformer);
   return {
     list: (after) => list({ prefix: '/r/', after }, call),
     requests,

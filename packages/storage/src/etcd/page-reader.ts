@@ -1,14 +1,15 @@
 import { detach, runTask, type SyncTask, throwIfAborted } from '@cluster-apiserver/base';
 import { RevisionCompactedError, RevisionTooLargeError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { Entry, SlowKeys, Store } from '../store.ts';
+import type { Entry, Store } from '../store.ts';
 import { awaitBeforeDeadline } from '../transform/await-before-deadline.ts';
+import type { Transformer } from '../transform/transformer.ts';
 import type { EtcdClient } from './client.ts';
 import { isCompacted, isFutureRevision } from './faults.ts';
 import { MessageTooLargeError } from './grpc-frames.ts';
 import { prefixEnd, rangeStart } from './keys.ts';
 import type { EtcdCall } from './retrying-call.ts';
-import type { EntryReader } from './values.ts';
+import { awaitKeys, entryOf, PendingEntry, readEntry } from './values.ts';
 import { type PageRequest, type RangePage, rangePage, valuesOfPage } from './wire/key-value.ts';
 
 /** The first page of a list. The size of its values determines the size of the next page. */
@@ -28,25 +29,18 @@ const quickPageElections = 1 / 3;
 const growingPageElections = 1.5;
 const slowPageElections = 3;
 
-/** Longer than a KMS plugin needs for the keys of a page. Slower values are deferred. */
-const listKeyTimeoutMs = 1_000;
-
 /**
  * Reads pages at the revision of the first one, until the limit or the end. etcd reads a page while the one before is
  * decrypted. A continued list starts with the page size that the list before it has found. If etcd or the network is
  * slow, pages get fewer keys: larger ones would be requested again and again, in vain.
  */
-export function createPageReader(client: EtcdClient, reader: EntryReader): Store['list'] {
+export function createPageReader(client: EtcdClient, transformer: Transformer): Store['list'] {
   let lastList: { readonly prefix: string; readonly pageKeys: number } | undefined;
-  function* readAll(
-    page: RangePage,
-    slowKeys: SlowKeys | undefined,
-    historyNumber: number,
-  ): SyncTask<(Entry | Promise<Entry>)[]> {
-    const read: (Entry | Promise<Entry>)[] = [];
+  function* readAll(page: RangePage, historyNumber: number): SyncTask<(Entry | PendingEntry)[]> {
+    const read: (Entry | PendingEntry)[] = [];
     for (const value of valuesOfPage(page)) {
       client.history.noteValue(value, historyNumber);
-      read.push(reader.read(value, slowKeys === 'defer' ? listKeyTimeoutMs : undefined));
+      read.push(readEntry(transformer, value));
       yield;
     }
     return read;
@@ -82,10 +76,14 @@ export function createPageReader(client: EtcdClient, reader: EntryReader): Store
       }
       // Decoding and decrypting thousands of values must not block the event loop, nor must many pages that arrive together.
       const isLarge = page.size > firstPageKeys;
-      const read = await runTask(client.clock, call, readAll(page, requested.slowKeys, historyNumber), isLarge);
-      // Values that wait for keys wait concurrently.
-      const all = read.every(isResolved) ? read : Promise.all(read.map(async (entry) => entry));
-      for (const entry of await awaitBeforeDeadline(all, call, client.clock)) entries.push(entry);
+      const read = await runTask(client.clock, call, readAll(page, historyNumber), isLarge);
+      // The keys have been requested concurrently.
+      const pending = read.filter((one) => one instanceof PendingEntry);
+      if (pending.length > 0) {
+        const keys = awaitKeys(client.clock, pending, requested.keyTimeoutMs ?? Number.POSITIVE_INFINITY);
+        await awaitBeforeDeadline(keys, call, client.clock);
+      }
+      for (const one of read) entries.push(entryOf(one));
       if (!next) return { entries, revision: at, remaining };
     }
   };
@@ -101,8 +99,6 @@ async function readTimedPage(client: EtcdClient, request: PageRequest, call: Etc
   const page = await readPage(client, request, call);
   return { page, tookMs: client.clock.monotonicMs() - startedMs };
 }
-
-const isResolved = (entry: Entry | Promise<Entry>): entry is Entry => !(entry instanceof Promise);
 
 /** Values may be much larger than those of the page before: then the page has fewer keys than requested. */
 async function readPage(client: EtcdClient, request: PageRequest, call: EtcdCall): Promise<RangePage> {

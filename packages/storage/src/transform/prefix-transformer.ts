@@ -1,7 +1,7 @@
 import { requireValue, type Span } from '@cluster-apiserver/base';
 import { KeyUnavailableError } from '../errors.ts';
 import type { Pieces } from '../pieces.ts';
-import { identity, StillEncryptedError, type Transformed, type Transformer, type UsableKeys } from './transformer.ts';
+import { identity, StillEncryptedError, type Transformed, type Transformer } from './transformer.ts';
 
 /** A provider of the encryption configuration. The prefix of a value names its provider. */
 export interface Provider {
@@ -27,7 +27,7 @@ export function prefixTransformer([first, ...others]: readonly [Provider, ...Pro
       const pieces = writer.transformer.toStorage(value, key, trace);
       return pieces instanceof Promise ? pieces.then(withPrefix) : withPrefix(pieces);
     },
-    fromStorage: (value, key, trace, keys) => readWithFirstMatch(entries, 0, value, key, { trace, keys }, []),
+    fromStorage: (value, key, trace) => readWithFirstMatch(entries, 0, value, key, trace, []),
   };
 }
 
@@ -38,18 +38,13 @@ interface Entry {
 
 const toEntry = ({ prefix, transformer }: Provider): Entry => ({ prefix: Buffer.from(prefix), transformer });
 
-interface ReadOptions {
-  readonly trace: Span | undefined;
-  readonly keys: UsableKeys | undefined;
-}
-
 /** Tries the entries from `first` on whose prefix matches, until one can read the value. */
 function readWithFirstMatch(
   entries: readonly Entry[],
   first: number,
   value: Buffer,
   key: string,
-  options: ReadOptions,
+  trace: Span | undefined,
   earlierErrors: readonly unknown[],
 ): Transformed | Promise<Transformed> {
   const errors = [...earlierErrors];
@@ -58,10 +53,10 @@ function readWithFirstMatch(
     if (!value.subarray(0, prefix.length).equals(prefix)) continue;
     const result = (read: Transformed): Transformed => ({ value: read.value, stale: read.stale || at > 0 });
     try {
-      const transformed = transformer.fromStorage(value.subarray(prefix.length), key, options.trace, options.keys);
+      const transformed = transformer.fromStorage(value.subarray(prefix.length), key, trace);
       if (!(transformed instanceof Promise)) return result(transformed);
       return transformed.then(result, (error: unknown) =>
-        readWithFirstMatch(entries, at + 1, value, key, options, [...errors, error]),
+        readWithFirstMatch(entries, at + 1, value, key, trace, [...errors, error]),
       );
     } catch (error) {
       errors.push(error);

@@ -23,7 +23,7 @@ export function makeRetirable({ toStorage, fromStorage }: Transformer, close: ()
   return {
     transformer: {
       toStorage: (value, key, trace) => track(toStorage(value, key, trace)),
-      fromStorage: (value, key, trace, keys) => track(fromStorage(value, key, trace, keys)),
+      fromStorage: (value, key, trace) => track(fromStorage(value, key, trace)),
     },
     retire: () => {
       if (retired) return;

@@ -8,20 +8,9 @@ import type { Pieces } from '../pieces.ts';
 export interface Transformer {
   /** `trace` is the span of the write, if it is sampled. */
   readonly toStorage: (value: Uint8Array, key: string, trace?: Span) => Pieces | Promise<Pieces>;
-  /**
-   * Throws or rejects if it cannot read the value. `trace` is the span of the read, if it is sampled. `keys` are all by
-   * default.
-   */
-  readonly fromStorage: (
-    value: Buffer,
-    key: string,
-    trace?: Span,
-    keys?: UsableKeys,
-  ) => Transformed | Promise<Transformed>;
+  /** Throws or rejects if it cannot read the value. `trace` is the span of the read, if it is sampled. */
+  readonly fromStorage: (value: Buffer, key: string, trace?: Span) => Transformed | Promise<Transformed>;
 }
-
-/** `cached`: a key that is not in memory is not requested, and the value is refused with a KeyUnavailableError. */
-export type UsableKeys = 'all' | 'cached';
 
 /** A transformer that never waits. */
 export interface SyncTransformer extends Transformer {

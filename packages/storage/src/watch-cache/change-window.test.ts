@@ -98,25 +98,6 @@ test('a new replica has the changes just before its start', async () => {
   expect(a.changesAfter(revision(a.currentRevision - 4_000))).toHaveLength(4_000);
 });
 
-test('the present version of an object is replaced without a search through all later changes', () => {
-  let visited = 0;
-  const window = new ChangeWindow<object>({ weightMax: Number.POSITIVE_INFINITY, weightOf: () => 0 });
-  for (let at = 1; at <= 10_000; at++)
-    window.add({
-      get key() {
-        visited++;
-        return `${at}`;
-      },
-      revision: revision(at),
-      previous: undefined,
-      current: {},
-    });
-  const is = { key: '5', revision: revision(5) };
-  window.replaceItem(is, true);
-  expect(visited).toBeLessThan(10);
-  expect(window.after(revision(4), 1)?.[0]?.current).toBe(is);
-});
-
 test('the window keeps no object of a change that it has dropped', () => {
   const megabyte = 1024 * 1024;
   const window = new ChangeWindow<Buffer>({

@@ -88,38 +88,6 @@ export class ChangeWindow<Item> {
   }
 
   /**
-   * Replaces a version of an object, in the change that created it and in the one that replaced it, which the present
-   * version does not have.
-   */
-  replaceItem(is: Item & { readonly key: string; readonly revision: Revision }, isPresent: boolean): void {
-    let was: Item | undefined;
-    for (let at = this.#indexAfter(is.revision - 1); at < this.#changes.length; at++) {
-      const change = requireValue(this.#changes[at]);
-      if (!was && change.revision > is.revision) return;
-      if (change.key !== is.key) continue;
-      if (was) {
-        if (change.previous === was) this.#replace(at, { ...change, previous: is });
-        return;
-      }
-      was = change.current;
-      this.#replace(at, { ...change, current: is });
-      // The search for a later change of the object would go through all changes since.
-      if (isPresent) return;
-    }
-  }
-
-  /** Replaces a change by the same one with other items, if it is still in the window. */
-  replaceChange(was: ItemChange<Item>, is: ItemChange<Item>): void {
-    for (let at = this.#indexAfter(was.revision - 1); this.#changes[at]?.revision === was.revision; at++)
-      if (this.#changes[at] === was) this.#replace(at, is);
-  }
-
-  #replace(at: number, change: ItemChange<Item>): void {
-    this.#weight += this.#weigh(change) - this.#weigh(requireValue(this.#changes[at]));
-    this.#changes[at] = change;
-  }
-
-  /**
    * The changes after a revision, in order; undefined if some of them were dropped. With a limit it returns the first ones,
    * and completes the revision of the last one.
    */

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { array, assert, boolean, integer, property, tuple } from 'fast-check';
-import { SortedSet } from './sorted-set.ts';
+import { beginEdit, SortedSet } from './sorted-set.ts';
 
 interface Item {
   readonly key: string;
@@ -62,21 +62,38 @@ test('removing an absent key returns the same set', () => {
   expect(set.without('a').size).toBe(0);
 });
 
-test.each([0, 1, 32, 33, 48, 1_024, 1_025, 40_000])(
-  'a set made of %d items at once is that of as many one by one',
-  (count) => {
-    const items = Array.from({ length: count }, (_, n) => ({ key: `k${String(n).padStart(5, '0')}`, version: n }));
-    let [all, single] = [SortedSet.from(items), SortedSet.empty<Item>()];
-    for (const item of items) single = single.with(item);
-    expect(itemsOf(all)).toEqual(itemsOf(single));
-    expect(all.size).toBe(count);
-    for (const { key } of items.slice(0, 2_000)) {
-      expect(all.countBefore(key)).toBe(single.countBefore(key));
-      [all, single] = [
-        all.without(key).with({ key: `${key}x`, version: 0 }),
-        single.without(key).with({ key: `${key}x`, version: 0 }),
-      ];
-    }
-    expect(itemsOf(all)).toEqual(itemsOf(single));
-  },
-);
+test('a set that changes in place under edits contains what a copied one does, and what was handed out never changes', () => {
+  assert(
+    property(array(tuple(boolean(), keys, boolean()), { minLength: 1, maxLength: 1_500, size: 'max' }), (script) => {
+      let [inPlace, copied] = [SortedSet.empty<Item>(), SortedSet.empty<Item>()];
+      let edit = beginEdit();
+      const handedOut: { readonly set: SortedSet<Item>; readonly items: readonly Item[] }[] = [];
+      script.forEach(([add, key, isHandedOut], version) => {
+        const item = { key, version };
+        inPlace = add ? inPlace.with(item, edit) : inPlace.without(key, edit);
+        copied = add ? copied.with(item) : copied.without(key);
+        if (!isHandedOut || version % 50 > 0) return;
+        handedOut.push({ set: inPlace, items: itemsOf(copied) });
+        edit = beginEdit();
+      });
+      expect(itemsOf(inPlace)).toEqual(itemsOf(copied));
+      for (const { set, items } of [...handedOut, { set: inPlace, items: itemsOf(copied) }]) {
+        expect(itemsOf(set)).toEqual(items);
+        expect(set.size).toBe(items.length);
+        items.forEach(({ key }, at) => expect(set.countBefore(key)).toBe(at));
+      }
+    }),
+    { numRuns: 100, seed: 1 },
+  );
+});
+
+test('a set that grows at its end in place is the same one, with nodes that are not half empty', () => {
+  const edit = beginEdit();
+  const set = SortedSet.empty<Item>().with({ key: '', version: 0 }, edit);
+  for (let n = 0; n < 40_000; n++)
+    expect(set.with({ key: `k${String(n).padStart(5, '0')}`, version: n }, edit)).toBe(set);
+  const runs: number[] = [];
+  set.visitRuns('', (items) => runs.push(items.length) > 0);
+  expect(set.size).toBe(40_001);
+  expect(runs.length).toBeLessThan(40_001 / 30);
+});

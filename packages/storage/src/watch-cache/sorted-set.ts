@@ -1,4 +1,4 @@
-import { requireValue, type SyncTask } from '@cluster-apiserver/base';
+import { requireValue } from '@cluster-apiserver/base';
 
 export interface Keyed {
   /** Keys are ordered by their UTF-16 units; for those in ASCII this is the order of their bytes. */
@@ -9,51 +9,48 @@ export interface Keyed {
 const nodeMax = 48;
 const nodeMin = nodeMax / 3;
 
+/**
+ * Permits changes in place: a set changes the nodes that were made under the same edit instead of copying them. Before such
+ * a set is handed out, its edit must be dropped, and the next change begins a new one.
+ */
+export interface Edit {
+  readonly edit: true;
+}
+export const beginEdit = (): Edit => ({ edit: true });
+
 interface Leaf<T> {
-  readonly items: readonly T[];
+  readonly edit: Edit | undefined;
+  readonly items: T[];
   readonly children?: undefined;
-  readonly size: number;
-  readonly first: string;
+  size: number;
+  first: string;
 }
 interface Branch<T> {
+  readonly edit: Edit | undefined;
   readonly items?: undefined;
-  readonly children: readonly Node<T>[];
-  readonly size: number;
-  readonly first: string;
+  readonly children: Node<T>[];
+  size: number;
+  first: string;
 }
 type Node<T> = Leaf<T> | Branch<T>;
 
 /**
- * An immutable sorted set. Adding and removing return a new set that shares nearly all nodes with the old one, so a snapshot
- * costs nothing while writes go on. It is a B-tree with subtree sizes, so counting the items before a key is a walk from the
- * root to a leaf.
+ * A sorted set. Adding and removing return a new set that shares nearly all nodes with the old one, so a snapshot costs
+ * nothing while writes go on. It is a B-tree with subtree sizes, so counting the items before a key is a walk from the
+ * root to a leaf. Under an edit it changes in place.
  */
 export class SortedSet<T extends Keyed> {
-  static readonly #empty = new SortedSet<never>(undefined);
-  readonly #root: Node<T> | undefined;
+  static readonly #empty = new SortedSet<never>(undefined, undefined);
+  readonly #edit: Edit | undefined;
+  #root: Node<T> | undefined;
 
-  private constructor(root: Node<T> | undefined) {
+  private constructor(root: Node<T> | undefined, edit: Edit | undefined) {
     this.#root = root;
+    this.#edit = edit;
   }
 
   static empty<T extends Keyed>(): SortedSet<T> {
     return SortedSet.#empty;
-  }
-
-  /** Builds a set of items in key order without duplicates. */
-  static from<T extends Keyed>(items: readonly T[]): SortedSet<T> {
-    const build = SortedSet.steps(items);
-    for (;;) {
-      const step = build.next();
-      if (step.done) return step.value;
-    }
-  }
-
-  /** The same in steps of one node, for sets that are too large for one turn of the event loop. */
-  static *steps<T extends Keyed>(items: Iterable<T>): SyncTask<SortedSet<T>> {
-    let nodes: Node<T>[] = yield* buildLevel(items, leaf);
-    while (nodes.length > 1) nodes = yield* buildLevel(nodes, branch);
-    return nodes[0] ? new SortedSet(nodes[0]) : SortedSet.empty();
   }
 
   get size(): number {
@@ -68,24 +65,29 @@ export class SortedSet<T extends Keyed> {
   }
 
   /** The set with the item, which replaces one with the same key. */
-  with(item: T): SortedSet<T> {
-    return this.withChanged(item.key, () => item);
+  with(item: T, edit?: Edit): SortedSet<T> {
+    return this.withChanged(item.key, () => item, edit);
   }
 
   /** The set with what takes the place of the item of this key; `change` gets undefined if there is none. */
-  withChanged(key: string, change: (before: T | undefined) => T): SortedSet<T> {
-    if (!this.#root) return new SortedSet(leaf([change(undefined)]));
-    const root = insert(this.#root, key, change);
-    return new SortedSet(entryCount(root) > nodeMax ? branch(halves(root)) : root);
+  withChanged(key: string, change: (before: T | undefined) => T, edit?: Edit): SortedSet<T> {
+    if (!this.#root) return this.#withRoot(leaf([change(undefined)], edit), edit);
+    const root = insert(this.#root, key, change, edit);
+    return this.#withRoot(entryCount(root) > nodeMax ? branch(halves(root, edit), edit) : root, edit);
   }
 
   /** The set without the item of this key. */
-  without(key: string): SortedSet<T> {
-    if (!this.#root) return this;
-    let root = remove(this.#root, key);
-    if (root === this.#root) return this;
+  without(key: string, edit?: Edit): SortedSet<T> {
+    let root = this.#root && remove(this.#root, key, edit);
     while (root?.children?.length === 1) root = root.children[0];
-    return root ? new SortedSet(root) : SortedSet.empty();
+    return this.#withRoot(root, edit);
+  }
+
+  #withRoot(root: Node<T> | undefined, edit: Edit | undefined): SortedSet<T> {
+    if (root === this.#root) return this;
+    if (edit === undefined || edit !== this.#edit) return new SortedSet(root, edit);
+    this.#root = root;
+    return this;
   }
 
   /** How many items have a smaller key. */
@@ -114,35 +116,19 @@ export class SortedSet<T extends Keyed> {
   }
 }
 
-const leaf = <T extends Keyed>(items: readonly T[]): Leaf<T> => ({
+const leaf = <T extends Keyed>(items: T[], edit: Edit | undefined): Leaf<T> => ({
+  edit,
   items,
   size: items.length,
   first: requireValue(items[0], 'a leaf has items').key,
 });
 
-const branch = <T>(children: readonly Node<T>[]): Branch<T> => ({
+const branch = <T>(children: Node<T>[], edit: Edit | undefined): Branch<T> => ({
+  edit,
   children,
   size: children.reduce((sum, { size }) => sum + size, 0),
   first: requireValue(children[0], 'a branch has children').first,
 });
-
-/** New nodes are not full, so that the next insertions do not split them at once. */
-const nodeFilled = Math.floor((nodeMax * 2) / 3);
-
-function* buildLevel<P, N>(parts: Iterable<P>, make: (parts: readonly P[]) => N): SyncTask<N[]> {
-  const nodes: N[] = [];
-  let group: P[] = [];
-  for (const part of parts) {
-    if (group.length === nodeFilled) {
-      nodes.push(make(group));
-      group = [];
-      yield;
-    }
-    group.push(part);
-  }
-  if (group.length > 0) nodes.push(make(group));
-  return nodes;
-}
 
 /** The index of the first item whose key is not smaller. */
 function indexOfKey(items: readonly Keyed[], key: string): number {
@@ -168,61 +154,107 @@ function childIndexOf<T>({ children }: Branch<T>, key: string): number {
   return low;
 }
 
+const mayChange = ({ edit: made }: Node<unknown>, edit: Edit | undefined): boolean =>
+  edit !== undefined && made === edit;
+
 /** The node with the changed item. It may have one entry more than it should: the caller then splits it. */
-function insert<T extends Keyed>(node: Node<T>, key: string, change: (before: T | undefined) => T): Node<T> {
-  if (!node.children) {
-    const at = indexOfKey(node.items, key);
-    const before = node.items[at];
-    return leaf(
-      before?.key === key ? node.items.with(at, change(before)) : node.items.toSpliced(at, 0, change(undefined)),
-    );
-  }
+function insert<T extends Keyed>(
+  node: Node<T>,
+  key: string,
+  change: (before: T | undefined) => T,
+  edit: Edit | undefined,
+): Node<T> {
+  if (!node.children) return insertItem(node, key, change, edit);
   const at = childIndexOf(node, key);
   const before = requireValue(node.children[at]);
-  const after = insert(before, key, change);
-  const size = node.size + after.size - before.size;
-  if (entryCount(after) <= nodeMax) {
-    const children = node.children.with(at, after);
-    return { children, size, first: requireValue(children[0]).first };
+  const { size } = before;
+  const after = insert(before, key, change, edit);
+  if (entryCount(after) > nodeMax) return branch(node.children.toSpliced(at, 1, ...halves(after, edit)), edit);
+  if (mayChange(node, edit)) {
+    node.children[at] = after;
+    node.size += after.size - size;
+    if (at === 0) node.first = after.first;
+    return node;
   }
-  return branch(node.children.toSpliced(at, 1, ...halves(after)));
+  if (after === before) return node;
+  const children = node.children.with(at, after);
+  return { edit, children, size: node.size + after.size - size, first: requireValue(children[0]).first };
 }
 
-function halves<T extends Keyed>(node: Node<T>): [Node<T>, Node<T>] {
-  const middle = entryCount(node) >>> 1;
+function insertItem<T extends Keyed>(
+  node: Leaf<T>,
+  key: string,
+  change: (before: T | undefined) => T,
+  edit: Edit | undefined,
+): Leaf<T> {
+  const at = indexOfKey(node.items, key);
+  const found = node.items[at];
+  const before = found?.key === key ? found : undefined;
+  const after = change(before);
+  if (after === before) return node;
+  if (!mayChange(node, edit))
+    return leaf(before ? node.items.with(at, after) : node.items.toSpliced(at, 0, after), edit);
+  if (before) node.items[at] = after;
+  else {
+    node.items.splice(at, 0, after);
+    node.size++;
+    if (at === 0) node.first = key;
+  }
+  return node;
+}
+
+/** Sets that grow at their end, such as those that are loaded in key order, keep their nodes two thirds full. */
+const leftOfHalves = Math.floor((nodeMax * 2) / 3);
+
+function halves<T extends Keyed>(node: Node<T>, edit: Edit | undefined): [Node<T>, Node<T>] {
   return node.children
-    ? [branch(node.children.slice(0, middle)), branch(node.children.slice(middle))]
-    : [leaf(node.items.slice(0, middle)), leaf(node.items.slice(middle))];
+    ? [branch(node.children.slice(0, leftOfHalves), edit), branch(node.children.slice(leftOfHalves), edit)]
+    : [leaf(node.items.slice(0, leftOfHalves), edit), leaf(node.items.slice(leftOfHalves), edit)];
 }
 
 /** The node without the item: undefined if it became empty, the same node if there was no such item. */
-function remove<T extends Keyed>(node: Node<T>, key: string): Node<T> | undefined {
-  if (!node.children) {
-    const at = indexOfKey(node.items, key);
-    if (node.items[at]?.key !== key) return node;
-    return node.items.length === 1 ? undefined : leaf(node.items.toSpliced(at, 1));
-  }
+function remove<T extends Keyed>(node: Node<T>, key: string, edit: Edit | undefined): Node<T> | undefined {
+  if (!node.children) return removeItem(node, key, edit);
   const at = childIndexOf(node, key);
   const before = requireValue(node.children[at]);
-  const after = remove(before, key);
-  if (after === before) return node;
+  const { size } = before;
+  const after = remove(before, key, edit);
+  if (after === before && after.size === size) return node;
+  if (after && entryCount(after) >= nodeMin && mayChange(node, edit)) {
+    node.children[at] = after;
+    node.size--;
+    if (at === 0) node.first = after.first;
+    return node;
+  }
   const children = node.children.toSpliced(at, 1, ...(after ? [after] : []));
   if (children.length === 0) return undefined;
-  return branch(after && entryCount(after) < nodeMin ? mergeSmallChild(children, at) : children);
+  return branch(after && entryCount(after) < nodeMin ? mergeSmallChild(children, at, edit) : children, edit);
+}
+
+function removeItem<T extends Keyed>(node: Leaf<T>, key: string, edit: Edit | undefined): Leaf<T> | undefined {
+  const { items } = node;
+  const at = indexOfKey(items, key);
+  if (items[at]?.key !== key) return node;
+  if (items.length === 1) return undefined;
+  if (!mayChange(node, edit)) return leaf(items.toSpliced(at, 1), edit);
+  items.splice(at, 1);
+  node.size--;
+  node.first = requireValue(items[0]).key;
+  return node;
 }
 
 const entryCount = <T>({ items, children }: Node<T>): number => (items ?? children).length;
 
 /** Merges a small child with a neighbour, if both fit into one node. */
-function mergeSmallChild<T extends Keyed>(children: readonly Node<T>[], at: number): readonly Node<T>[] {
+function mergeSmallChild<T extends Keyed>(children: Node<T>[], at: number, edit: Edit | undefined): Node<T>[] {
   const left = at > 0 ? at - 1 : at;
   const [one, other] = [children[left], children[left + 1]];
   if (!one || !other || entryCount(one) + entryCount(other) > nodeMax) return children;
   // Both are children of one branch, so both are leaves or both are branches.
   const whole =
     one.children && other.children
-      ? branch([...one.children, ...other.children])
-      : leaf([...(one.items ?? []), ...(other.items ?? [])]);
+      ? branch([...one.children, ...other.children], edit)
+      : leaf([...(one.items ?? []), ...(other.items ?? [])], edit);
   return children.toSpliced(left, 2, whole);
 }
 

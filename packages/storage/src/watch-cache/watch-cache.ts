@@ -3,16 +3,27 @@
  * below the prefix advances its revision. Lists and watches cannot disagree, because state, changes and revision advance
  * together in one turn of the event loop.
  */
-import { backoff, callUntil, type Clock, type Loop, loopOf, type Random, sleep } from '@cluster-apiserver/base';
-import { HistoryReplacedError, RevisionCompactedError } from '../errors.ts';
+import {
+  backoff,
+  type Call,
+  callUntil,
+  type Clock,
+  invariant,
+  type Loop,
+  loopOf,
+  type Random,
+  sleep,
+} from '@cluster-apiserver/base';
+import { CollectionSuspendedError, HistoryReplacedError, RevisionCompactedError } from '../errors.ts';
 import type { HistoryReplaced } from '../etcd/history.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { ChangeSet, Store } from '../store.ts';
 import { Collection } from './collection.ts';
 import type { CacheItem, CollectionDescriptor } from './collection-descriptor.ts';
+import { CollectionState } from './collection-state.ts';
 import { Freshness } from './freshness.ts';
-import { loadCollections } from './load-collections.ts';
-import { UnreadableEntries } from './unreadable-entries.ts';
+import { HistoryPlaces } from './history-reader.ts';
+import { PrefixMap } from './prefix-map.ts';
 
 export interface WatchCacheOptions<Item extends CacheItem> {
   readonly store: Store;
@@ -28,13 +39,17 @@ export interface WatchCacheOptions<Item extends CacheItem> {
 
 export type WatchCacheEvent =
   | { readonly type: 'loaded'; readonly items: number; readonly revision: Revision; readonly tookMs: number }
+  /** A key is unavailable, so the objects below a prefix are not served until it is back. */
+  | { readonly type: 'suspended'; readonly prefix: string; readonly cause: CollectionSuspendedError }
+  /** The objects below a prefix were loaded alone: again after they were suspended, or attached. */
+  | { readonly type: 'collection loaded'; readonly prefix: string; readonly items: number; readonly revision: Revision }
   /** The cache lists again. Until then it serves stale reads only. */
   | { readonly type: 'lost'; readonly cause: unknown }
   /** The store has another history than before: the cache is emptied at once and loaded again. */
   | ({ readonly type: 'history replaced' } & HistoryReplaced);
 
 export interface WatchCache<Item extends CacheItem> {
-  /** In the order of the options. */
+  /** Those of the options, in their order. */
   readonly collections: readonly Collection<Item>[];
   /** Whether it is loaded and receives changes. */
   readonly isSynced: boolean;
@@ -48,7 +63,15 @@ export interface WatchCache<Item extends CacheItem> {
   readonly waitingReads: number;
   /** Resolves after the first load. */
   readonly firstLoad: Promise<void>;
-  /** Decrypts unreadable values again, after keys were reloaded or a KMS plugin has recovered. */
+  /**
+   * Adds a collection while the others are served. Resolves when it is loaded, which takes until its keys are available;
+   * rejects with a CollectionDetachedError if it is detached before. Its prefix ends with a slash, and neither contains nor
+   * is contained in that of another collection.
+   */
+  attach(descriptor: CollectionDescriptor<Item>): Promise<Collection<Item>>;
+  /** Ends the collection of a prefix: its reads fail, its subscribers are reset for the last time. */
+  detach(prefix: string): void;
+  /** Loads the collections again that lack values, after keys were reloaded or a KMS plugin has recovered. */
   retryUnreadable(): void;
   close(): Promise<void>;
 }
@@ -63,16 +86,31 @@ const latestRevisionTimeoutMs = 30_000;
 const restartFirstMs = 20;
 const restartMaxMs = 5_000;
 
+/** A suspended collection is tried again after such pauses: a plugin that is slow reports no recovery. */
+const retryFirstMs = 1_000;
+const retryMaxMs = 30_000;
+
+/** So many collections are loaded at a time, each page by page. */
+const concurrentLoads = 4;
+
 export const openWatchCache = <Item extends CacheItem>(options: WatchCacheOptions<Item>): WatchCache<Item> =>
   new StoreFollower(options);
+
+interface Member<Item extends CacheItem> {
+  readonly state: CollectionState<Item>;
+  readonly collection: Collection<Item>;
+}
 
 /** Loads all collections, and follows the store from the loaded revision on; again if it loses the watch. */
 class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
   readonly collections: readonly Collection<Item>[];
   readonly #options: WatchCacheOptions<Item>;
   readonly #freshness: Freshness;
-  readonly #unreadableEntries: UnreadableEntries;
-  /** Lists and the watch deliver thousands of entries at once. */
+  readonly #places: HistoryPlaces;
+  readonly #members = new PrefixMap<Member<Item>>();
+  /** Collections that are loaded alone, and how to end that. */
+  readonly #loads = new Map<CollectionState<Item>, AbortController>();
+  /** The watch delivers thousands of entries at once. */
   readonly #loop: Loop;
   readonly #firstLoad = Promise.withResolvers<void>();
   readonly #closing = new AbortController();
@@ -80,7 +118,7 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
   readonly #running: Promise<void>;
   #isSynced = false;
   #syncError: unknown;
-  /** How often unreadable values were to be decrypted again. */
+  /** How often keys may have become available. */
   #retries = 0;
   /** The first revision of the present history. Clients do not know earlier ones. */
   #historyStart = 0;
@@ -89,15 +127,11 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
 
   constructor(options: WatchCacheOptions<Item>) {
     const { store, clock, stallMs } = options;
-    const freshness = new Freshness({ store, clock, ...(stallMs !== undefined && { stallMs }) });
     this.#options = options;
-    this.#freshness = freshness;
-    this.collections = options.collections.map((descriptor) => new Collection(descriptor, store, freshness, clock));
-    this.#unreadableEntries = new UnreadableEntries(
-      (entry) => this.#collectionOf(entry.key)?.resolveUnreadable(entry),
-      clock,
-    );
+    this.#freshness = new Freshness({ store, clock, ...(stallMs !== undefined && { stallMs }) });
+    this.#places = new HistoryPlaces(clock);
     this.#loop = loopOf(clock);
+    this.collections = options.collections.map((descriptor) => this.#add(descriptor).collection);
     this.#stopListening = store.onHistoryReplaced((replaced) => this.#replaceHistory(replaced));
     this.#running = this.#run();
   }
@@ -126,17 +160,46 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
     return this.#firstLoad.promise;
   }
 
+  async attach(descriptor: CollectionDescriptor<Item>): Promise<Collection<Item>> {
+    const { state, collection } = this.#add(descriptor);
+    // Otherwise the load of all collections includes it, or is followed by its own.
+    if (this.#isSynced) this.#loadAlone(state);
+    await state.firstLoad;
+    return collection;
+  }
+
+  detach(prefix: string): void {
+    const member = this.#members.get(prefix);
+    if (!member) return;
+    this.#members.delete(prefix);
+    this.#loads.get(member.state)?.abort();
+    member.state.detach(this.currentRevision);
+  }
+
   retryUnreadable(): void {
     this.#retries++;
-    this.#unreadableEntries.retry();
-    for (const collection of this.collections) collection.forgetUnread();
+    if (!this.#isSynced) return;
+    for (const { state } of this.#members.values()) if (state.lacksValues) this.#loadAlone(state);
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
-    for (const collection of this.collections) collection.close();
+    this.#endLoads();
+    for (const { state } of this.#members.values()) state.close();
     this.#stopListening();
     await this.#running;
+  }
+
+  #add(descriptor: CollectionDescriptor<Item>): Member<Item> {
+    const { store, clock } = this.#options;
+    const { prefix } = descriptor;
+    invariant(prefix.endsWith('/'), 'a prefix without a slash at its end is also that of other keys');
+    invariant(!this.#members.overlaps(prefix), 'objects of two collections would be taken for each other');
+    const state = new CollectionState(descriptor, clock, this.currentRevision);
+    const shared = { store, freshness: this.#freshness, clock, places: this.#places };
+    const member = { state, collection: new Collection(state, shared) };
+    this.#members.set(prefix, member);
+    return member;
   }
 
   async #run(): Promise<void> {
@@ -151,6 +214,7 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
       } catch (cause) {
         if (signal.aborted) return;
         this.#isSynced = false;
+        this.#endLoads();
         if (!this.#round.signal.aborted) {
           // Reported once, and not with every failed attempt to load again.
           if (String(cause) !== String(this.#syncError)) report({ type: 'lost', cause });
@@ -167,53 +231,106 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
     const latest = await store.readLatestRevision(callUntil(clock.monotonicMs() + latestRevisionTimeoutMs));
     const past = latest - historyRevisions;
     // The cache never goes back behind a state that it has served.
-    if (past <= Math.max(1, this.currentRevision, this.#historyStart)) return this.#load(undefined, ended);
+    if (past <= Math.max(1, this.currentRevision, this.#historyStart)) return this.#loadAll(latest, ended);
     try {
-      return await this.#load(revision(past), ended);
+      return await this.#loadAll(revision(past), ended);
     } catch (error) {
-      if (error instanceof RevisionCompactedError) return this.#load(undefined, ended);
+      if (error instanceof RevisionCompactedError) return this.#loadAll(latest, ended);
       throw error;
     }
   }
 
-  async #load(at: Revision | undefined, ended: AbortSignal): Promise<Revision> {
-    const { store, prefix, clock, report } = this.#options;
+  /** Loads all collections at one revision and publishes them together, except for those whose keys are unavailable. */
+  async #loadAll(at: Revision, ended: AbortSignal): Promise<Revision> {
+    const { clock, report } = this.#options;
     const startedMs = clock.monotonicMs();
     const retriesBefore = this.#retries;
-    const loading = {
-      store,
-      prefix,
-      collections: this.collections,
-      collectionOf: (key: string) => this.#collectionOf(key),
-      clock,
-      signal: ended,
+    const publishers: (() => number)[] = [];
+    const missing = this.#members.values();
+    const loadNext = async (): Promise<void> => {
+      for (const { state } of missing) publishers.push(await this.#loadOrSuspend(state, at, ended));
     };
-    const { revision: from, items, unreadable, publish } = await loadCollections(loading, at);
+    await Promise.all(Array.from({ length: concurrentLoads }, loadNext));
     // The history may have been replaced since the last check, in a callback of the same turn.
     ended.throwIfAborted();
-    this.#unreadableEntries.clear();
-    publish();
-    this.#freshness.setLoaded(from);
+    let items = 0;
+    for (const publish of publishers) items += publish();
+    this.#freshness.setLoaded(at);
     this.#isSynced = true;
     this.#syncError = undefined;
-    report({ type: 'loaded', items, revision: from, tookMs: clock.monotonicMs() - startedMs });
+    report({ type: 'loaded', items, revision: at, tookMs: clock.monotonicMs() - startedMs });
     this.#firstLoad.resolve();
-    // A KMS plugin that is unavailable may leave all values unreadable.
-    for (const entry of unreadable) {
-      if (!this.#loop.hasTime('feed')) {
-        await this.#loop.turn('feed');
-        ended.throwIfAborted();
-      }
-      this.#unreadableEntries.set(entry.key, entry);
-    }
     // Keys became available during the load, maybe after these values had been read.
-    if (this.#retries > retriesBefore) this.#unreadableEntries.retry();
-    return from;
+    const isRetried = this.#retries > retriesBefore;
+    for (const { state } of this.#members.values())
+      if (isRetried ? state.lacksValues : !state.isReady)
+        this.#loadAlone(state, state.error !== undefined && !isRetried);
+    return at;
+  }
+
+  async #loadOrSuspend(state: CollectionState<Item>, at: Revision, signal: AbortSignal): Promise<() => number> {
+    const { store, clock } = this.#options;
+    try {
+      const { publish } = await state.load({ store, clock, signal, at });
+      return () => publish(at);
+    } catch (error) {
+      if (!(error instanceof CollectionSuspendedError)) throw error;
+      return () => {
+        this.#suspend(state, error, at);
+        return 0;
+      };
+    }
+  }
+
+  /** Loads one collection while the others are served. Ends the load of it that is running. */
+  #loadAlone(state: CollectionState<Item>, isLater = false): void {
+    this.#loads.get(state)?.abort();
+    const loading = new AbortController();
+    this.#loads.set(state, loading);
+    void this.#loadUntilReady(state, loading.signal, isLater).finally(() => {
+      if (this.#loads.get(state) === loading) this.#loads.delete(state);
+    });
+  }
+
+  async #loadUntilReady(state: CollectionState<Item>, signal: AbortSignal, isLater: boolean): Promise<void> {
+    const { store, clock, random, report } = this.#options;
+    const { prefix } = state.descriptor;
+    const pauses = backoff({ firstMs: retryFirstMs, maxMs: retryMaxMs }, random);
+    const reach = (to: Revision): Promise<void> => this.#freshness.waitForRevision(to, callOf(signal));
+    if (isLater) await sleep(clock, pauses.nextMs(), signal).catch(() => {}); // ends early with the signal
+    while (!signal.aborted) {
+      try {
+        const options = { store, clock, signal, at: undefined, reach };
+        const { revision: at, publish } = await state.load(options);
+        if (signal.aborted) return;
+        const items = publish(this.currentRevision);
+        return report({ type: 'collection loaded', prefix, items, revision: at });
+      } catch (error) {
+        if (signal.aborted) return;
+        // What is served is complete; it is only not better than before.
+        if (state.isReady) return;
+        if (error instanceof CollectionSuspendedError && !state.error)
+          this.#suspend(state, error, this.currentRevision);
+      }
+      await sleep(clock, pauses.nextMs(), signal).catch(() => {});
+    }
+  }
+
+  #suspend(state: CollectionState<Item>, cause: CollectionSuspendedError, now: Revision): void {
+    if (state.isDetached) return;
+    const isNew = !state.error;
+    state.suspend(cause, now);
+    if (isNew) this.#options.report({ type: 'suspended', prefix: state.descriptor.prefix, cause });
+  }
+
+  #endLoads(): void {
+    for (const loading of this.#loads.values()) loading.abort();
   }
 
   async #follow(from: Revision, ended: AbortSignal, onProgress: () => void): Promise<void> {
     const { store, prefix } = this.#options;
-    for await (const set of store.watch(prefix, from, ended, { withPrevious: false })) {
+    const needs = (key: string): boolean => this.#members.find(key)?.state.needsChanges === true;
+    for await (const set of store.watch(prefix, from, ended, { withPrevious: false, needs })) {
       if (!this.#loop.hasTime('feed')) await this.#loop.turn('feed');
       if (ended.aborted) return;
       onProgress();
@@ -224,11 +341,15 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
   #apply({ revision: to, changes }: ChangeSet): void {
     let isResponse = true;
     for (const { key, current } of changes) {
-      const collection = this.#collectionOf(key);
-      if (!collection) continue;
+      const state = this.#members.find(key)?.state;
+      if (!state) continue;
       isResponse = false;
-      this.#unreadableEntries.set(key, current);
-      collection.apply(key, current, to);
+      if (!state.needsChanges) continue;
+      if (current?.unreadable?.isPermanent !== false) state.apply(key, current, to);
+      else {
+        this.#suspend(state, new CollectionSuspendedError(state.descriptor.prefix, current.unreadable), to);
+        this.#loadAlone(state, true);
+      }
     }
     this.#freshness.advance(to, isResponse);
   }
@@ -238,14 +359,24 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
     this.#syncError = new HistoryReplacedError();
     this.#historyStart = replaced.now;
     this.#freshness.replaceHistory();
-    this.#unreadableEntries.clear();
+    this.#endLoads();
     const revisions = { before: revision(replaced.before), now: revision(replaced.now) };
-    for (const collection of this.collections) collection.replaceHistory(revisions);
+    for (const { state, collection } of this.#members.values()) {
+      collection.noteHistory(revisions);
+      state.replaceHistory(revisions.now);
+    }
     this.#round.abort();
     this.#options.report({ type: 'history replaced', ...replaced });
   }
+}
 
-  #collectionOf(key: string): Collection<Item> | undefined {
-    return this.collections.find(({ descriptor }) => key.startsWith(descriptor.prefix));
-  }
+/** A call that ends with a signal only. */
+function callOf(signal: AbortSignal): Call {
+  return {
+    ...callUntil(Number.POSITIVE_INFINITY),
+    signal,
+    get isAborted() {
+      return signal.aborted;
+    },
+  };
 }

@@ -1,6 +1,4 @@
 import { BoundedCache } from '@cluster-apiserver/base';
-import { KeyUnavailableError } from '../../errors.ts';
-import type { UsableKeys } from '../transformer.ts';
 import type { KmsMeasures } from './plugin-monitor.ts';
 
 /** A page may need thousands of keys. With all calls at once, the last ones would time out. */
@@ -23,12 +21,8 @@ export class KeyCache<Value extends object> {
     this.#measures = measures;
   }
 
-  /** Throws a KeyUnavailableError if only cached keys are usable and this one is not. */
-  get(name: string, usable: UsableKeys | undefined, load: () => Promise<Value>): Value | Promise<Value> {
-    const cached = this.#cached.get(name);
-    if (cached) return cached;
-    if (usable === 'cached') throw new KeyUnavailableError('too many values wait for keys of the KMS plugin');
-    return this.#loading.get(name) ?? this.#load(name, load);
+  get(name: string, load: () => Promise<Value>): Value | Promise<Value> {
+    return this.#cached.get(name) ?? this.#loading.get(name) ?? this.#load(name, load);
   }
 
   /** Caches a key that has opened a value. */

@@ -39,24 +39,27 @@ export function kmsV1(
         length.writeUInt16BE(encrypted.length);
         return [length, encrypted, ...transformer.toStorage(value, etcdKey)];
       },
-      fromStorage: async (value, etcdKey, trace, usableKeys) => {
+      fromStorage: (value, etcdKey, trace) => {
         if (value.length < lengthBytes) throw new Error('the envelope is too short');
         const end = lengthBytes + value.readUInt16BE();
         if (end === lengthBytes || value.length < end) throw new Error('the envelope has no key, or not all of it');
         const encrypted = value.subarray(lengthBytes, end);
-        const ask = async (): Promise<SyncTransformer> =>
-          transformerOf(await monitor.track(service.decrypt(encrypted, trace)));
         const name = cacheKeyOf(encrypted);
-        const found = keys.get(name, usableKeys, ask);
-        const transformer = await found;
-        try {
-          const read = transformer.fromStorage(value.subarray(end), etcdKey);
+        const read = (transformer: SyncTransformer): Transformed => {
+          const opened = transformer.fromStorage(value.subarray(end), etcdKey);
           keys.confirm(name, transformer);
-          return read;
-        } catch (error) {
-          if (found instanceof Promise) monitor.noteFailure();
-          throw error;
-        }
+          return opened;
+        };
+        const found = keys.get(name, async () => transformerOf(await monitor.track(service.decrypt(encrypted, trace))));
+        if (!(found instanceof Promise)) return read(found);
+        return found.then((transformer) => {
+          try {
+            return read(transformer);
+          } catch (error) {
+            monitor.noteFailure();
+            throw error;
+          }
+        });
       },
     },
     check: () => monitor.check(),

@@ -3,7 +3,7 @@ import { loopOf, type Span } from '@cluster-apiserver/base';
 import { KeyUnavailableError } from '../../errors.ts';
 import type { Pieces } from '../../pieces.ts';
 import { aesGcm } from '../aes-gcm.ts';
-import type { SyncTransformer, Transformed, Transformer, UsableKeys } from '../transformer.ts';
+import type { SyncTransformer, Transformed, Transformer } from '../transformer.ts';
 import { derivedKeyGcm } from './derived-key.ts';
 import {
   decodeEncryptedObject,
@@ -41,7 +41,7 @@ export const kmsV2 = (service: KmsV2Service, options: KmsPluginOptions): KmsPlug
 class KmsV2 implements KmsPlugin {
   readonly transformer: Transformer = {
     toStorage: (value, etcdKey) => this.#encrypt(value, etcdKey),
-    fromStorage: (value, etcdKey, trace, keys) => this.#decrypt(value, etcdKey, trace, keys),
+    fromStorage: (value, etcdKey, trace) => this.#decrypt(value, etcdKey, trace),
   };
   readonly #service: KmsV2Service;
   readonly #options: KmsPluginOptions;
@@ -81,12 +81,7 @@ class KmsV2 implements KmsPlugin {
     return inEnvelope(data);
   }
 
-  #decrypt(
-    value: Buffer,
-    etcdKey: string,
-    trace: Span | undefined,
-    usableKeys: UsableKeys | undefined,
-  ): Transformed | Promise<Transformed> {
+  #decrypt(value: Buffer, etcdKey: string, trace: Span | undefined): Transformed | Promise<Transformed> {
     const object = decodeEncryptedObject(value);
     const { keyId } = object.key;
     const name = cacheKeyOf(object.key, object.keyType);
@@ -96,7 +91,7 @@ class KmsV2 implements KmsPlugin {
       this.#options.measures.keyUsed('from_storage', keyId);
       return { value: plain, stale: object.keyType !== 'seed' || keyId !== this.#writeKey?.encrypted.keyId };
     };
-    const transformer = this.#keyOf(name, object, trace, usableKeys);
+    const transformer = this.#keyOf(name, object, trace);
     if (!(transformer instanceof Promise)) return read(transformer);
     // Thousands of values may have waited for one key, and both a value and an error take time.
     const turns = loopOf(this.#options.clock);
@@ -122,14 +117,13 @@ class KmsV2 implements KmsPlugin {
     name: string,
     { key, keyType }: EncryptedObject,
     trace: Span | undefined,
-    usableKeys: UsableKeys | undefined,
   ): SyncTransformer | Promise<SyncTransformer> {
     const { random } = this.#options;
     const load = async (): Promise<SyncTransformer> => {
       const plain = createSecretKey(await this.#service.decrypt(key, random.uuid(), trace));
       return keyType === 'seed' ? derivedKeyGcm(plain, random) : aesGcm({ key: plain, random, onNonce: () => {} });
     };
-    return this.#keys.get(name, usableKeys, () => this.#monitor.track(load()));
+    return this.#keys.get(name, () => this.#monitor.track(load()));
   }
 
   async #checkStatus(): Promise<void> {
