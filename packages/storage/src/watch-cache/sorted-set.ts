@@ -40,7 +40,6 @@ type Node<T> = Leaf<T> | Branch<T>;
  * root to a leaf. Under an edit it changes in place.
  */
 export class SortedSet<T extends Keyed> {
-  static readonly #empty = new SortedSet<never>(undefined, undefined);
   readonly #edit: Edit | undefined;
   #root: Node<T> | undefined;
 
@@ -50,7 +49,7 @@ export class SortedSet<T extends Keyed> {
   }
 
   static empty<T extends Keyed>(): SortedSet<T> {
-    return SortedSet.#empty;
+    return new SortedSet<T>(undefined, undefined);
   }
 
   get size(): number {
