@@ -9,7 +9,7 @@ import { randomUUID } from 'node:crypto';
 import { callUntil, CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { bytesOf, decode, encodeStored, type KubeObject, type ObjectMeta } from '@cluster-apiserver/model';
-import { create, deleteObject, openRegistry, type Resource } from '@cluster-apiserver/registry';
+import { create, deleteObject, openRegistry, type Resource, StoredKinds } from '@cluster-apiserver/registry';
 import { type Call, revision, type Store } from '@cluster-apiserver/storage';
 import { type Turn, watchTurns } from '@cluster-apiserver/testkit/turns';
 import { until } from '@cluster-apiserver/testkit/until';
@@ -48,7 +48,7 @@ const counted = (store: Store): Store => ({
 const registry = openRegistry({
   kinds: kinds({ eventLifetimeSeconds: 3_600 }),
   store: counted(direct),
-  keyPrefix: '/registry',
+  storedKinds: new StoredKinds('/registry'),
   clock,
   random: systemRandom(),
   report: () => {},
@@ -56,7 +56,7 @@ const registry = openRegistry({
 cleanup.defer('cache', () => registry.cache.close());
 await registry.cache.firstLoad;
 const resourceOf = (plural: string): Resource =>
-  registry.resources.find(({ kind }) => kind.plural === plural) as Resource; // both are served
+  registry.api.current.stored.find(({ kind }) => kind.plural === plural) as Resource; // both are served
 const [namespaces, accounts] = [resourceOf('namespaces'), resourceOf('serviceaccounts')];
 
 const within = (): Call => callUntil(clock.monotonicMs() + 30_000);
@@ -98,7 +98,7 @@ const unmeasured: ControllerMeasures = {
   unreadable: () => {},
 };
 const term = new AbortController();
-const options = { resources: registry.resources, clock, random: systemRandom(), signal: term.signal };
+const options = { api: registry.api, clock, random: systemRandom(), signal: term.signal };
 let synced = (): void => {};
 const isSynced = new Promise<void>((resolve) => (synced = resolve));
 const running = [

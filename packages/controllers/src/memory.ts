@@ -1,6 +1,13 @@
 /** The watch cache as controllers read it: all kinds, in the order of one revision. */
 import { callUntil, type Clock, onAbort } from '@cluster-apiserver/base';
-import { type CachedObject, type Resource, type StoredObject, unreadableTerm } from '@cluster-apiserver/registry';
+import {
+  type ApiSnapshot,
+  type CachedObject,
+  type LiveApi,
+  type Resource,
+  type StoredObject,
+  unreadableTerm,
+} from '@cluster-apiserver/registry';
 import type { Call, ItemChange, View } from '@cluster-apiserver/storage';
 
 /** Less than the time between two terms of leadership. */
@@ -105,6 +112,46 @@ export function followAll(resources: readonly Resource[], { changed, interrupted
   );
   return () => {
     for (const stop of stops) stop();
+  };
+}
+
+export interface ApiFollower extends Follower {
+  /** Kinds have come or gone, or begun to be loaded. Those that came are followed already, those that went no more. */
+  readonly kindsChanged: (came: readonly Resource[], went: readonly Resource[]) => void;
+}
+
+/** Follows the selected collections of what is served at each time, until the returned function is called. */
+export function followApi(
+  api: LiveApi,
+  select: (api: ApiSnapshot) => readonly Resource[],
+  { kindsChanged, ...follower }: ApiFollower,
+): () => void {
+  const stops = new Map<Resource, () => void>();
+  const follow = (resources: readonly Resource[]): void => {
+    for (const resource of resources) stops.set(resource, followAll([resource], follower));
+  };
+  const stop = (resources: Iterable<Resource>): void => {
+    for (const resource of resources) {
+      stops.get(resource)?.();
+      stops.delete(resource);
+    }
+  };
+  follow(select(api.current));
+  const stopListening = api.onChange((current) => {
+    const selected = new Set(select(current));
+    const went = [...stops.keys()].filter((resource) => !selected.has(resource));
+    const came = [...selected].filter((resource) => !stops.has(resource));
+    stop(went);
+    follow(came);
+    try {
+      kindsChanged(came, went);
+    } catch (error) {
+      follower.failed(error);
+    }
+  });
+  return () => {
+    stopListening();
+    stop(stops.keys());
   };
 }
 

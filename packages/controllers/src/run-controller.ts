@@ -1,15 +1,15 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
-import type { CachedObject, Resource } from '@cluster-apiserver/registry';
+import type { ApiSnapshot, CachedObject, LiveApi, Resource } from '@cluster-apiserver/registry';
 import { type Call, type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
 import type { ControllerMeasures } from './measures.ts';
-import { callsOf, followAll, isLoaded, itemsWithin, unreadableCount } from './memory.ts';
+import { callsOf, followApi, isLoaded, itemsWithin, unreadableCount } from './memory.ts';
 import { createPace, type Pace } from './pace.ts';
 import { createPasses } from './passes.ts';
 import { retryQueue } from './retry-queue.ts';
 
 /** What every controller receives. */
 export interface ControllerOptions<Event> {
-  readonly resources: readonly Resource[];
+  readonly api: LiveApi;
   readonly clock: Clock;
   readonly random: Random;
   /** Aborts when this replica loses leadership. */
@@ -24,8 +24,8 @@ export interface Controller {
   readonly workers: number;
   /** The resource that the keys are of. */
   readonly reconciled: Resource;
-  /** The resources whose changes it follows. */
-  readonly followed: readonly Resource[];
+  /** The resources whose changes it follows, of what is served at each time. */
+  readonly followed: (api: ApiSnapshot) => readonly Resource[];
   /** Reports a failure; the object is reconciled again after a pause. */
   readonly failed: (name: string, failure: { readonly tries: number; readonly cause: unknown }) => void;
   readonly start: (context: ControllerContext) => Reconciler;
@@ -56,7 +56,7 @@ const pauses = { firstMs: 50, maxMs: 5_000 };
  * or `sync` throws.
  */
 export async function runController(
-  { clock, random, signal, measures }: Omit<ControllerOptions<unknown>, 'resources' | 'report'>,
+  { api, clock, random, signal, measures }: Omit<ControllerOptions<unknown>, 'report'>,
   { workers, reconciled, followed, failed, start }: Controller,
 ): Promise<void> {
   const pace = createPace(clock, signal);
@@ -77,20 +77,21 @@ export async function runController(
   const reconciler = start({ enqueue: queue.add, forEachKey, call: callsOf(clock, signal), pace });
   const measureUnreadable = (): void => measures.unreadable(unreadableCount([reconciled]));
   const passes = createPasses(clock, signal);
-  const unfollow = followAll(followed, {
+  const unfollow = followApi(api, followed, {
     changed: (resource, change) => {
       const isUnreadable = change.previous?.unreadable || change.current?.unreadable;
       if (resource === reconciled && isUnreadable) measureUnreadable();
       reconciler.changed(resource, change);
     },
     interrupted: passes.request,
+    kindsChanged: passes.request,
     failed: passes.fail,
   });
   passes.request();
   try {
     await passes.run(async () => {
       // Before the collections are loaded there is nothing to sync, and the load interrupts the followers.
-      if (!isLoaded(followed)) return;
+      if (!isLoaded(followed(api.current))) return;
       measureUnreadable();
       await reconciler.sync();
     });

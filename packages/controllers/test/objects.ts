@@ -11,6 +11,7 @@ import {
   patch,
   type Registry,
   type Resource,
+  StoredKinds,
 } from '@cluster-apiserver/registry';
 import type { Store } from '@cluster-apiserver/storage';
 
@@ -20,14 +21,14 @@ export const openTestRegistry = (store: Store, clock: Clock, random: Random = se
   openRegistry({
     kinds: kinds({ eventLifetimeSeconds: 3_600 }),
     store,
-    keyPrefix: '/registry',
+    storedKinds: new StoredKinds('/registry'),
     clock,
     random,
     report: () => {},
   });
 
-export function resourceIn({ resources }: Registry, plural: string): Resource {
-  const found = resources.find(({ kind }) => kind.plural === plural);
+export function resourceIn({ api }: Registry, plural: string): Resource {
+  const found = api.current.stored.find(({ kind }) => kind.plural === plural);
   invariant(found, `${plural} are served`);
   return found;
 }

@@ -1,7 +1,7 @@
 /** Accounts and events to create and delete, and replicas that collect garbage. */
 import { type Clock, invariant, seededRandom } from '@cluster-apiserver/base';
 import type { KubeObject, OwnerReference } from '@cluster-apiserver/model';
-import type { Registry, Resource } from '@cluster-apiserver/registry';
+import type { LiveApi, Registry, Resource } from '@cluster-apiserver/registry';
 import type { Call, Store } from '@cluster-apiserver/storage';
 import { collectGarbage, type ControllerMeasures, type GarbageCollectorEvent } from '../src/index.ts';
 import { changeObject, createObject, listObjects, openTestRegistry, readObject, removeObject } from './objects.ts';
@@ -20,6 +20,7 @@ export interface Collecting {
 }
 
 export interface World {
+  readonly api: LiveApi;
   /** All kinds. */
   readonly resources: readonly Resource[];
   readonly accounts: Resource;
@@ -54,7 +55,8 @@ export const blocking = (owner: KubeObject): OwnerReference => owned(owner, { bl
 export function createWorld({ store, clock, call }: WorldOptions): World {
   const random = seededRandom(1);
   const open = (through: Store): Registry => openTestRegistry(through, clock, random);
-  const { resources, cache } = open(store);
+  const { api, cache } = open(store);
+  const resources = api.current.stored;
   const [events, accounts] = resources;
   invariant(events && accounts, 'the two kinds of this server are what these tests are about');
   const resourceOf = (object: KubeObject): Resource => (object.kind === 'Event' ? events : accounts);
@@ -65,6 +67,7 @@ export function createWorld({ store, clock, call }: WorldOptions): World {
     return createObject(resource, { namespace, name }, { ...fields, metadata }, call());
   };
   return {
+    api,
     resources,
     accounts,
     events,
@@ -92,7 +95,7 @@ export function createWorld({ store, clock, call }: WorldOptions): World {
       const replica = open(through);
       const measures = recordedMeasures();
       const running = collectGarbage({
-        resources: replica.resources,
+        api: replica.api,
         clock: ownClock,
         random,
         signal: term.signal,

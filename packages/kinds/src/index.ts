@@ -1,7 +1,6 @@
 import type { Kind } from '@cluster-apiserver/model';
 import { admissionRegistrationKinds } from './admission-registration/kinds.ts';
-import { createEventKind } from './event/event.ts';
-import { eventOfEvents } from './event/events-v1.ts';
+import { createEventKind } from './event/event-kind.ts';
 import { namespaceKind } from './namespace/namespace.ts';
 import { clusterRole } from './rbac/cluster-role.ts';
 import { clusterRoleBinding } from './rbac/cluster-role-binding.ts';
@@ -47,12 +46,10 @@ export type { KindServices, ServiceAccountTokens } from './services.ts';
 
 /** The kinds that this server serves: a kind exists by its line here. */
 export function kinds(services: KindServices): readonly Kind[] {
-  const events = createEventKind(services);
   return [
-    events,
+    createEventKind(services),
     serviceAccount(services),
     namespaceKind,
-    eventOfEvents(events),
     role,
     clusterRole,
     roleBinding,

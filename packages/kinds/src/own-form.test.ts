@@ -4,7 +4,7 @@ import { bytesOf, decode, encodeProtobuf, encodeStored, type KubeObject, toCanon
 import { randomObject } from '../../model/test/random-object.ts';
 import { kinds } from './index.ts';
 
-const stored = kinds({ eventLifetimeSeconds: 3600 }).filter(({ view }) => !view);
+const stored = kinds({ eventLifetimeSeconds: 3600 });
 
 describe.each(stored.map((kind) => [kind.kind, kind] as const))('a stored %s', (name, kind) => {
   const { apiVersion, schema } = kind;

@@ -1,7 +1,7 @@
-import { formatPath, type Kind, type KubeObject, Problems } from '@cluster-apiserver/model';
+import { type ApiVersion, formatPath, type KubeObject, Problems } from '@cluster-apiserver/model';
 
-/** What the synchronous rules of a kind say about an object. */
-export function problemsOf({ validate }: Kind, object: KubeObject, current?: KubeObject): Problems {
+/** What the synchronous rules of a version say about an object. */
+export function problemsOf({ validate }: ApiVersion, object: KubeObject, current?: KubeObject): Problems {
   const problems = new Problems();
   validate?.(object, current, problems);
   return problems;

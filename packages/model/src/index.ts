@@ -62,7 +62,10 @@ export {
   type Writer,
 } from './managed-fields/managed-fields.ts';
 export { withoutManagedFields } from './managed-fields/ownership.ts';
-export { defineKind, type Kind, type ObjectOf, type Part, type Verb } from './kind/kind.ts';
+export type { ApiVersion, Part, Verb } from './kind/api-version.ts';
+export { type BatchConversion, type Conversion, type ImmediateConversion, renameFields } from './kind/conversion.ts';
+export { defineKind, type Kind, type VersionDeclaration } from './kind/kind.ts';
+export type { ObjectOf } from './kind/object-of.ts';
 export { keepOtherParts, dropUnwritable, partOf } from './kind/part.ts';
 export { PatchFailedError, PatchFormError, PatchTestFailedError, TooManyOperationsError } from './patch/errors.ts';
 export { type JsonPatch, applyJsonPatch, jsonPatchBounds, readJsonPatch } from './patch/json-patch.ts';
@@ -165,7 +168,6 @@ export {
 export { type TableOptions, tableOf } from './kind/table/table.ts';
 export type { ServedKind, ServedSubresource, EncodableKind } from './kind/served-kind.ts';
 export { formatTime } from './time.ts';
-export { toServed, toStored, defineView, type View } from './kind/view.ts';
 export {
   type LabelSelectorField,
   type SelectorRequirementField,

@@ -5,7 +5,7 @@ import { defineReview, encodeProtobuf, field, int32, type TypeNames } from '@clu
 import { type Failure, FaultyModules, failures } from '../test/faulty-modules.ts';
 import type { OpenPipeline } from '../test/open-pipeline.ts';
 import { recorder } from '../test/recorder.ts';
-import { machineKind, noteKind, robotKind } from '../test/robots.ts';
+import { noteKind, robotKind } from '../test/robots.ts';
 import type { ClientHttp2Session } from 'node:http2';
 import type { Served } from '../test/listener.ts';
 import { untilTurned } from '@cluster-apiserver/testkit/until';
@@ -43,7 +43,7 @@ let waiting: (() => void)[];
 beforeAll(async () => {
   waiting = [];
   pipeline = await openPipeline({
-    kinds: [robotKind, noteKind, machineKind],
+    kinds: [robotKind, noteKind],
     chain: {
       inFlightLimits: { readOnly: 400, mutating: 200 },
       auditor: {

@@ -1,4 +1,4 @@
-import { type Clock, trackLatency } from '@cluster-apiserver/base';
+import { type Clock, requireValue, trackLatency } from '@cluster-apiserver/base';
 import {
   type KubeObject,
   type EncodableKind,
@@ -8,7 +8,7 @@ import {
 } from '@cluster-apiserver/model';
 import type { ObjectList, Outcome, Resource } from '@cluster-apiserver/registry';
 import type { ApiRequest, ApiResponse, SizedBody, ChunkedBody, OutgoingHeaders } from './exchange.ts';
-import type { RequestInfoContext } from './request-context.ts';
+import type { AuthenticatedContext, RequestInfoContext } from './request-context.ts';
 import { compressResponse } from './encoding/gzip.ts';
 import { contentTypes, type Encoding, encode } from './encoding/encode.ts';
 import { countCharacters } from './encoding/join-items.ts';
@@ -16,20 +16,26 @@ import { listBody, listJson } from './encoding/list-body.ts';
 import { negotiateError, type ResponseFormat } from './encoding/negotiate.ts';
 import { unstoredObjectBody, unstoredObjectJson, objectBody } from './encoding/object-body.ts';
 import { objectJson } from './encoding/object-json.ts';
+import { convertBefore, type EncodableList, type EncodableObject, isConvertedBefore } from './encoding/served-form.ts';
 import { warningHeaders } from './warnings.ts';
 
 export const objectResponse = (
-  context: RequestInfoContext,
+  context: AuthenticatedContext,
   resource: Resource,
   format: ResponseFormat,
   status: number,
   outcome: Outcome,
 ): ApiResponse | Promise<ApiResponse> => {
-  if (context.audit?.wantsResponseObject) {
-    const text = objectJson(resource.served, format.transform, outcome.json, { nowMs: resource.clock.now() });
-    context.audit.logResponseObject(text, outcome.json.length);
-  }
-  return respond(context, format.encoding, status, objectBody(resource, format, outcome));
+  const answer = (object: EncodableObject): ApiResponse | Promise<ApiResponse> => {
+    if (context.audit?.wantsResponseObject) {
+      const text = objectJson(resource, format.transform, object.json, { nowMs: resource.clock.now() });
+      context.audit.logResponseObject(text, object.json.length);
+    }
+    return respond(context, format.encoding, status, objectBody(resource, format, object));
+  };
+  return isConvertedBefore(resource)
+    ? convertBefore(resource, [outcome], context.call).then(([only]) => answer(requireValue(only)))
+    : answer(outcome);
 };
 
 /** An object that was built for this response and is not stored, such as a review. */
@@ -60,16 +66,21 @@ export const statusResponse = (
 };
 
 export const listResponse = (
-  context: RequestInfoContext,
+  context: AuthenticatedContext,
   resource: Resource,
   format: ResponseFormat,
   list: ObjectList,
 ): ApiResponse | Promise<ApiResponse> => {
-  if (context.audit?.wantsResponseObject) {
-    const text = listJson(resource.served, format.transform, list, resource.clock.now());
-    context.audit.logResponseObject(text, countCharacters(list.items));
-  }
-  return respond(context, format.encoding, 200, listBody(resource, format, list));
+  const answer = (whole: EncodableList): ApiResponse | Promise<ApiResponse> => {
+    if (context.audit?.wantsResponseObject) {
+      const text = listJson(resource, format.transform, whole, resource.clock.now());
+      context.audit.logResponseObject(text, countCharacters(whole.items));
+    }
+    return respond(context, format.encoding, 200, listBody(resource, format, whole));
+  };
+  return isConvertedBefore(resource)
+    ? convertBefore(resource, list.items, context.call).then((items) => answer({ ...list, items }))
+    : answer(list);
 };
 
 function respond(

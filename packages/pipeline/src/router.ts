@@ -1,7 +1,7 @@
 import { type Clock, getOwn, invariant } from '@cluster-apiserver/base';
 import type { Authorizer } from '@cluster-apiserver/gates';
-import { type Kind, type Review, StatusError } from '@cluster-apiserver/model';
-import type { Resource } from '@cluster-apiserver/registry';
+import { type ApiVersion, type Review, StatusError } from '@cluster-apiserver/model';
+import type { ApiSnapshot, LiveApi, Resource } from '@cluster-apiserver/registry';
 import type { Endpoint, EndpointScope, HandlerName } from './endpoints/endpoint.ts';
 import { endpointsOf } from './endpoints/endpoints.ts';
 import type { ApiResponse, Handler } from './exchange.ts';
@@ -20,7 +20,7 @@ import { watchHandler, type WatchLimits } from './handlers/watch.ts';
 import { readBoolean, type ResourceInfo } from './request-info.ts';
 
 export interface RouteOptions {
-  readonly resources: readonly Resource[];
+  readonly api: LiveApi;
   /** Kinds that are answered and never stored. */
   readonly reviews: readonly Review[];
   readonly clock: Clock;
@@ -44,38 +44,68 @@ interface ResourceRoutes {
   readonly subresources: Readonly<Record<string, Methods>>;
 }
 
-/** Returns the router, whose table is built from the endpoints of all kinds. */
+/** What the router knows of one snapshot. */
+interface RouteTable {
+  readonly routes: ReadonlyMap<string, ResourceRoutes>;
+  readonly groups: ReadonlySet<string>;
+  /** With their groups. */
+  readonly versions: ReadonlySet<string>;
+}
+
+/**
+ * Returns the router. Its table is built from the endpoints of all kinds, and replaced as a whole when a kind comes or
+ * goes; a request keeps the resource that it was routed to.
+ */
 export function createRouter(options: RouteOptions): Handler<AuthenticatedContext> {
-  const { resources, reviews, clock, checks } = options;
-  const served = [...resources.map((resource) => resource.served), ...reviews];
-  const table = new Map([
-    ...resources.map(
-      (resource) => [keyOf(resource.served), routesOf(resource.served, handlersOf(resource, options))] as const,
-    ),
-    ...reviews.map((review) => [keyOf(review), routesOf(review, () => reviewHandler(review, checks, clock))] as const),
-  ]);
-  const groups = new Set(['', ...served.map(({ group }) => group)]);
-  const versions = new Set(served.map(({ group, version }) => `${group}/${version}`));
-  /** Whether the path is the discovery document of a version that a served group does not have. */
-  const isMissingVersion = (path: string): boolean => {
-    const [, root, ...rest] = path.split('/');
-    const [group, version] = root === 'api' ? ['', rest[0]] : root === 'apis' && rest[0] ? rest : [];
-    return group !== undefined && groups.has(group) && !!version && !versions.has(`${group}/${version}`);
+  const { api, reviews, clock, checks } = options;
+  const ofReviews = reviews.map((review) => ({
+    served: review,
+    routes: routesOf(review, () => reviewHandler(review, checks, clock)),
+  }));
+  /** Made once for each resource: all its watchers share frames. */
+  const known = new WeakMap<Resource, ResourceRoutes>();
+  const ofResource = (resource: Resource): ResourceRoutes => {
+    const routes = known.get(resource) ?? routesOf(resource.served, handlersOf(resource, options));
+    known.set(resource, routes);
+    return routes;
   };
+  const tableOf = ({ resources }: ApiSnapshot): RouteTable => {
+    const all = [
+      ...resources.map((resource) => ({ served: resource.served, routes: ofResource(resource) })),
+      ...ofReviews,
+    ];
+    return {
+      routes: new Map(all.map(({ served, routes }) => [keyOf(served), routes])),
+      groups: new Set(['', ...all.map(({ served }) => served.group)]),
+      versions: new Set(all.map(({ served: { group, version } }) => `${group}/${version}`)),
+    };
+  };
+  let table = tableOf(api.current);
+  api.onChange((current) => {
+    table = tableOf(current);
+  });
   return (context) => {
     const info = context.info.resource;
-    if (!info) return (isMissingVersion(context.info.path) ? notFound : options.nonResourceRouter)(context);
-    const found = table.get(`${info.group}/${info.version}/${info.plural}`);
+    const { routes, groups } = table;
+    if (!info) return (isMissingVersion(table, context.info.path) ? notFound : options.nonResourceRouter)(context);
+    const found = routes.get(`${info.group}/${info.version}/${info.plural}`);
     if (found) return handlerFor(found, info, context.request.method)(context);
     // Unknown groups get a plain 404. In a served group, an unknown version or resource is answered with a Status.
     return (groups.has(info.group) ? notFound : options.nonResourceRouter)(context);
   };
 }
 
-const keyOf = ({ group, version, plural }: Kind | Review): string => `${group}/${version}/${plural}`;
+/** Whether the path is the discovery document of a version that a served group does not have. */
+function isMissingVersion({ groups, versions }: RouteTable, path: string): boolean {
+  const [, root, ...rest] = path.split('/');
+  const [group, version] = root === 'api' ? ['', rest[0]] : root === 'apis' && rest[0] ? rest : [];
+  return group !== undefined && groups.has(group) && !!version && !versions.has(`${group}/${version}`);
+}
+
+const keyOf = ({ group, version, plural }: ApiVersion | Review): string => `${group}/${version}/${plural}`;
 
 function routesOf(
-  kind: Kind | Review,
+  kind: ApiVersion | Review,
   handlerOf: (endpoint: Endpoint) => Handler<AuthenticatedContext>,
 ): ResourceRoutes {
   const scopes: Partial<Record<EndpointScope, Record<string, Handler<AuthenticatedContext>>>> = {};

@@ -4,9 +4,11 @@ import { createAdmission, type Authorizer } from '@cluster-apiserver/gates';
 import { type AccessAttributes, defineKind, type Kind, pathSegmentNames } from '@cluster-apiserver/model';
 import { createHealth } from '@cluster-apiserver/telemetry';
 import * as fc from 'fast-check';
+import { fixedRoutes } from '../test/ask-documents.ts';
 import { type OpenPipeline, openPipeline } from '../test/open-pipeline.ts';
 import { discoveryRoutes } from './discovery/discovery.ts';
-import { type NonResourceHandler, createNonResourceRouter } from './non-resource/router.ts';
+import type { NonResourceHandler } from './non-resource/live-routes.ts';
+import { createNonResourceRouter } from './non-resource/router.ts';
 import type { ApiResponse } from './exchange.ts';
 import { healthRoutes } from './non-resource/health.ts';
 import { issuerRoutes } from './non-resource/service-account-issuer.ts';
@@ -38,8 +40,8 @@ const kinds = [kind('', 'Robot'), kind('notes.example', 'Note')];
 const version = {} as Parameters<typeof discoveryRoutes>[1];
 
 const documents: Readonly<Record<string, NonResourceHandler>> = {
-  ...discoveryRoutes(kinds, version),
-  ...openApiRoutes(kinds, 'v1', systemClock),
+  ...fixedRoutes(discoveryRoutes(() => kinds, version, systemClock)),
+  ...fixedRoutes(openApiRoutes(() => kinds, 'v1', systemClock)),
   ...healthRoutes(createHealth({ clock: systemClock, failed: () => {} })),
   ...issuerRoutes({ metadata: () => ({}), keySet: () => ({}) }),
   '/metrics': ({ auditId }) => textResponse(auditId, 200, ''),

@@ -1,5 +1,6 @@
 /** Non-resource paths without a socket and without stages. */
-import { LatencyTracker, systemClock } from '@cluster-apiserver/base';
+import { LatencyTracker, requireValue, systemClock } from '@cluster-apiserver/base';
+import type { LiveRoutes } from '../src/non-resource/live-routes.ts';
 import { type NonResourceRoutes, createNonResourceRouter } from '../src/non-resource/router.ts';
 import type { ApiRequest, ApiResponse } from '../src/exchange.ts';
 import { parseRequestInfo } from '../src/request-info.ts';
@@ -18,8 +19,8 @@ export type AskDocument = (
 ) => Promise<DocumentAnswer>;
 
 /** Sends a request as an authorized user. Errors are thrown, as earlier stages would get them. */
-export function askDocuments(documents: NonResourceRoutes): AskDocument {
-  const handle = createNonResourceRouter(documents);
+export function askDocuments(documents: NonResourceRoutes, live: readonly LiveRoutes[] = []): AskDocument {
+  const handle = createNonResourceRouter(documents, live);
   return async (target, headers = {}, method = 'GET') => {
     const answer = await handle({
       request: {
@@ -41,3 +42,7 @@ export function askDocuments(documents: NonResourceRoutes): AskDocument {
     return { status: answer.status, headers: answer.headers, bytes, text: bytes.toString() };
   };
 }
+
+/** The routes that there are now, as if they never changed. */
+export const fixedRoutes = ({ paths, find }: LiveRoutes): NonResourceRoutes =>
+  Object.fromEntries([...paths()].map((path) => [path, requireValue(find(path))]));

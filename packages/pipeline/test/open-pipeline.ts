@@ -4,7 +4,7 @@
 import { type Clock, type Random, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { createAdmission, type Authorizer } from '@cluster-apiserver/gates';
 import type { Kind } from '@cluster-apiserver/model';
-import type { Resource } from '@cluster-apiserver/registry';
+import type { Resource, ServedApi } from '@cluster-apiserver/registry';
 import { openTestRegistry } from '../../registry/test/open-test-registry.ts';
 import { memoryStore } from '@cluster-apiserver/storage';
 import type { ChainOptions } from '../src/chain.ts';
@@ -27,6 +27,7 @@ export interface OpenPipeline {
   readonly handle: Handler<ApiRequest>;
   /** Sends a request without a socket. */
   ask(method: string, target: string, message?: Message): Promise<ApiResponse>;
+  readonly api: ServedApi;
   readonly resources: readonly Resource[];
   /** The endpoints of all kinds. */
   readonly endpoints: readonly Endpoint[];
@@ -75,11 +76,11 @@ export async function openPipeline({
   const store = memoryStore(clock);
   const report = (error: unknown): void => void reportedErrors.push(error);
   const registry = openTestRegistry(kinds, store, clock, chooses);
-  const resources = [...registry.resources, ...registry.views];
+  const { resources } = registry.api.current;
   const authorizer: Authorizer = { authorize: () => ({ verdict: 'allow' }) };
   const user = { name: 'anybody', groups: [] };
   const routeOptions: RouteOptions = {
-    resources,
+    api: registry.api,
     reviews: [],
     clock,
     checks: { admission: createAdmission([]), authorizer },
@@ -137,8 +138,6 @@ export async function openPipeline({
     await registry.cache.close();
     store.close();
   };
-  const endpoints = [...routeOptions.resources.map(({ served }) => served), ...routeOptions.reviews].flatMap(
-    endpointsOf,
-  );
-  return { handle, ask, resources, endpoints, store, reportedErrors, codes, close };
+  const endpoints = [...resources.map(({ served }) => served), ...routeOptions.reviews].flatMap(endpointsOf);
+  return { handle, ask, api: registry.api, resources, endpoints, store, reportedErrors, codes, close };
 }

@@ -1,12 +1,13 @@
-/** Kinds with a subresource, a view and validation. */
+/** Kinds with a subresource, another version and validation. */
+import { requireValue } from '@cluster-apiserver/base';
 import {
   defineKind,
   defineSubresource,
-  defineView,
   field,
   jsonField,
   int32,
   type Kind,
+  type VersionDeclaration,
   type KubeObject,
   object,
   pathSegmentNames,
@@ -28,7 +29,22 @@ export const token = defineSubresource({
   },
 });
 
-const kind = (group: string, plural: string): Kind =>
+/** Robots with other field names and validation of their own. */
+const machines: VersionDeclaration<KubeObject> = {
+  group: 'machines.example',
+  version: 'v2',
+  description: 'For these tests.',
+  fields: { limbs: field(3, int32, ''), words: field(2, stringMap, '') },
+  renamed: { limbs: 'arms' },
+  selectableFields: { limbs: 'arms' },
+  validate: (object, current, problems) => {
+    const [arms, before] = [object, current].map((one) => Number(one?.['arms'] ?? 0));
+    if (Number(arms) < 0) problems.at('arms').invalid(arms, 'must not be negative');
+    if (current && Number(arms) < Number(before)) problems.at('arms').invalid(arms, 'must not become less');
+  },
+};
+
+const kind = (group: string, plural: string, otherVersions: readonly VersionDeclaration<KubeObject>[] = []): Kind =>
   defineKind({
     group,
     version: 'v1',
@@ -47,24 +63,11 @@ const kind = (group: string, plural: string): Kind =>
     ownsOthers: true,
     deletedAnswer: 'object',
     subresources: [token],
+    otherVersions,
     selectableFields: { arms: (object) => String(object['arms'] ?? 0) },
     unknownSelectorField: (name) => name,
   });
 
-export const robotKind = kind('', 'robots');
-/** A view of robots with other field names and its own validation. */
-export const machineKind = defineView<KubeObject & { arms?: number }>({
-  of: robotKind,
-  group: 'machines.example',
-  version: 'v2',
-  description: 'For these tests.',
-  fields: { limbs: field(3, int32, ''), words: field(2, stringMap, '') },
-  renamed: { limbs: 'arms' },
-  selectableFields: { limbs: 'arms' },
-  validate: ({ arms = 0 }, current, problems) => {
-    if (arms < 0) problems.at('arms').invalid(arms, 'must not be negative');
-    if (current && arms < (current.arms ?? 0)) problems.at('arms').invalid(arms, 'must not become less');
-  },
-});
-
+export const robotKind = kind('', 'robots', [machines]);
+export const machineVersion = requireValue(robotKind.versions[1]);
 export const noteKind = kind('notes.example', 'notes');

@@ -7,7 +7,7 @@ import type { Registry } from '@cluster-apiserver/registry';
 import { openTestRegistry } from '../../registry/test/open-test-registry.ts';
 import { memoryStore, type Store } from '@cluster-apiserver/storage';
 import { recorder } from './recorder.ts';
-import { machineKind, noteKind, robotKind } from './robots.ts';
+import { noteKind, robotKind } from './robots.ts';
 import { buildHandlerChain } from '../src/chain.ts';
 import { createNonResourceRouter } from '../src/non-resource/router.ts';
 import {
@@ -103,8 +103,8 @@ export function usePipeline(): TestPipeline {
       ...store,
       readLatestRevision: (call) => (state.isStorageSilent ? new Promise(() => {}) : store.readLatestRevision(call)),
     };
-    registry = openTestRegistry([machineKind, robotKind, noteKind], silenceable, clock, random);
-    const { resources, views } = registry;
+    registry = openTestRegistry([robotKind, noteKind], silenceable, clock, random);
+    const { api } = registry;
     const authorizer: Authorizer = {
       authorize: (attributes, call) => {
         state.asked.push({ attributes, call });
@@ -147,7 +147,7 @@ export function usePipeline(): TestPipeline {
         reportRejection: () => {},
       },
       createRouter({
-        resources: [...resources, ...views],
+        api,
         reviews: [],
         clock,
         checks: { admission: createAdmission([]), authorizer },

@@ -124,7 +124,7 @@ export function useWatches(): Watches {
   beforeEach(() => {
     Object.assign(state, created());
     registry = openTestRegistry(kind, state.memory, systemClock, random);
-    resource = registry.resources[0] as Resource;
+    resource = registry.api.current.stored[0] as Resource;
     watchRobots = watchHandler(resource, {
       clock: state.clock,
       random,

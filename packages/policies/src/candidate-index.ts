@@ -12,7 +12,8 @@ import { PolicyRequest } from './request.ts';
 export class CandidateIndex<One> {
   readonly #all: readonly One[];
   readonly #matcherOf: (one: One) => Matcher;
-  readonly #entries = new Map<ServedKind, Entry<One>[]>();
+  /** By the version of a kind, which is another object after the kind was replaced. */
+  readonly #entries = new WeakMap<ServedKind, Entry<One>[]>();
 
   constructor(all: readonly One[], matcherOf: (one: One) => Matcher) {
     this.#all = all;

@@ -2,8 +2,8 @@ import type { Call, SyncTask } from '@cluster-apiserver/base';
 import type { Authorize } from '@cluster-apiserver/expressions';
 import type { Authorizer } from '@cluster-apiserver/gates';
 import { namespaceKind, type ParamKind } from '@cluster-apiserver/kinds';
-import { toServed, toStored, type KubeObject, type ServedKind } from '@cluster-apiserver/model';
-import { type CachedObject, getCached, type Resource } from '@cluster-apiserver/registry';
+import type { ImmediateConversion, KubeObject, ServedKind } from '@cluster-apiserver/model';
+import { type CachedObject, getCached, type LiveApi, type Resource } from '@cluster-apiserver/registry';
 import { textOfItemKey } from '@cluster-apiserver/storage';
 import { ConfigurationError, type ParamObjects } from './params.ts';
 
@@ -23,34 +23,25 @@ export interface PolicyEnvironment {
 }
 
 export interface PolicyEnvironmentOptions {
-  readonly resources: readonly Resource[];
-  /** The same resources in other groups and versions. */
-  readonly views: readonly Resource[];
+  readonly api: LiveApi;
   readonly authorizer: Authorizer;
 }
 
-export function createPolicyEnvironment({ resources, views, authorizer }: PolicyEnvironmentOptions): PolicyEnvironment {
+export function createPolicyEnvironment({ api, authorizer }: PolicyEnvironmentOptions): PolicyEnvironment {
   /** Cached, because every write in a namespace reads it. */
   const decodedNamespaces = new WeakMap<object, KubeObject>();
-  const namespaces = resources.find(({ kind }) => kind === namespaceKind);
-  const all = [...resources, ...views];
-  const resourceOf = new Map<ServedKind, Resource>(all.map((one) => [one.served, one]));
-  const equivalents = new Map<ServedKind, readonly ServedKind[]>(
-    all.map((one) => [
-      one.served,
-      all.flatMap((other) => (other !== one && other.collection === one.collection ? [other.served] : [])),
-    ]),
-  );
-  const convertBy =
-    (convert: typeof toServed) =>
-    (resource: ServedKind, object: KubeObject): KubeObject => {
-      const own = resourceOf.get(resource);
-      return own ? convert(own.served, object) : object;
-    };
+  const namespaces = api.current.ofVersion(namespaceKind);
   return {
-    findEquivalents: (resource) => equivalents.get(resource) ?? [],
-    asServed: convertBy(toServed),
-    asStored: convertBy(toStored),
+    findEquivalents: (resource) => api.current.equivalentsOf(resource),
+    asServed: (resource, object) => {
+      const own = api.current.ofVersion(resource);
+      return own ? shownAs(own, object) : object;
+    },
+    asStored: (resource, object) => {
+      const own = api.current.ofVersion(resource);
+      if (!own || own.served === own.kind) return object;
+      return requireImmediate(own).convert(object, own.served, own.kind);
+    },
     namespace: (name) => {
       const stored = namespaces && getCached(namespaces, undefined, name);
       if (!stored) return undefined;
@@ -60,10 +51,21 @@ export function createPolicyEnvironment({ resources, views, authorizer }: Policy
     },
     authorize: (question, call) => authorizer.authorize(question, call),
     params: ({ apiVersion, kind }) => {
-      const found = all.find(({ served }) => served.apiVersion === apiVersion && served.kind === kind);
+      const found = api.current.byKind(apiVersion ?? '', kind ?? '');
       return found && createParamObjects(found);
     },
   };
+}
+
+const shownAs = (resource: Resource, stored: KubeObject): KubeObject => {
+  const { kind, served } = resource;
+  return served === kind ? stored : requireImmediate(resource).convert(stored, kind, served);
+};
+
+/** Throws a ConfigurationError: an expression cannot wait for a conversion, and its failurePolicy applies. */
+function requireImmediate({ kind: { conversion }, served }: Resource): ImmediateConversion {
+  if (conversion.isImmediate) return conversion;
+  throw new ConfigurationError(`objects cannot be converted to ${served.apiVersion} during admission`);
 }
 
 function dropHiddenMetadata(namespace: KubeObject): KubeObject {
@@ -72,12 +74,12 @@ function dropHiddenMetadata(namespace: KubeObject): KubeObject {
 }
 
 function createParamObjects(resource: Resource): ParamObjects {
-  const { served, kind } = resource;
+  const { kind } = resource;
   return {
     namespaced: kind.namespaced,
     get: (namespace, name) => {
       const found = getCached(resource, namespace, name);
-      return found && toServed(served, found.object);
+      return found && shownAs(resource, found.object);
     },
     select: (namespace, matches) => selectObjects(resource, namespace, matches),
   };
@@ -87,10 +89,11 @@ const itemsPerStep = 32;
 
 /** Throws a ConfigurationError for an unreadable object: it is unknown whether the selector matches it. */
 function* selectObjects(
-  { served, collection, kind }: Resource,
+  resource: Resource,
   namespace: string | undefined,
   matches: (labels: Readonly<Record<string, string>>) => boolean,
 ): SyncTask<readonly KubeObject[]> {
+  const { collection, kind } = resource;
   const within = namespace === undefined ? '' : `${namespace}/`;
   const items: CachedObject[] = [];
   collection.view().items.visit(within, (item) => item.key.startsWith(within) && items.push(item) > 0);
@@ -98,7 +101,7 @@ function* selectObjects(
   for (const [index, item] of items.entries()) {
     if (item.unreadable)
       throw new ConfigurationError(`a parameter cannot be read: ${kind.plural}/${textOfItemKey(item.key)}`);
-    if (matches(item.labels ?? {})) found.push(toServed(served, item.object));
+    if (matches(item.labels ?? {})) found.push(shownAs(resource, item.object));
     if (index % itemsPerStep === 0) yield;
   }
   return found;

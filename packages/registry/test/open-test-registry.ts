@@ -1,7 +1,7 @@
 import { type Clock, seededRandom } from '@cluster-apiserver/base';
 import type { Kind } from '@cluster-apiserver/model';
 import type { Store } from '@cluster-apiserver/storage';
-import { openRegistry, type Registry } from '../src/index.ts';
+import { openRegistry, type Registry, StoredKinds } from '../src/index.ts';
 
 /** A registry that reports nothing. */
 export const openTestRegistry = (
@@ -9,4 +9,12 @@ export const openTestRegistry = (
   store: Store,
   clock: Clock,
   random = seededRandom(1),
-): Registry => openRegistry({ kinds: [kinds].flat(), store, keyPrefix: '/registry', clock, random, report: () => {} });
+): Registry =>
+  openRegistry({
+    kinds: [kinds].flat(),
+    storedKinds: new StoredKinds('/registry'),
+    store,
+    clock,
+    random,
+    report: () => {},
+  });

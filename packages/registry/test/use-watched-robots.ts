@@ -53,7 +53,7 @@ export function useWatchedRobots(): WatchedRobots {
   let watchings: WatchReader[];
   const open = (store: Store): void => {
     registry = openTestRegistry(robotKind, store, clock);
-    resource = requireValue(registry.resources[0]);
+    resource = requireValue(registry.api.current.stored[0]);
   };
   beforeEach(() => {
     clock = { ...systemClock, monotonicMs: () => 0 };

@@ -24,6 +24,11 @@ const user = { name: 'someone', groups: [] };
 const authenticator = { authenticate: () => user };
 const authorizer = { authorize: () => ({ verdict: 'allow' }) as const };
 const response = { status: 200, headers: {}, body: Buffer.alloc(1_200) };
+const versions = {
+  list: () => served,
+  find: (_: string, __: string, plural: string) => served.find((one) => one.plural === plural),
+  onChange: () => {},
+};
 const account = served.find(({ plural }) => plural === 'serviceaccounts');
 if (!account) throw new Error('there are no service accounts');
 const read = createReadMeasures(metrics)(account);
@@ -43,8 +48,8 @@ const counting = buildHandlerChain(
     ...common,
     authenticator: createMeasuredAuthenticator(authenticator, clock, createAuthenticationMeasures(metrics)),
     authorizer: createMeasuredAuthorizer(authorizer, clock, createAuthorizationAttemptMeasures(metrics)),
-    inFlightMeasures: createInFlightMeasures(metrics, served, clock, cleanup),
-    measures: createRequestMeasures(metrics, served, clock),
+    inFlightMeasures: createInFlightMeasures(metrics, versions, clock, cleanup),
+    measures: createRequestMeasures(metrics, versions, clock),
   },
   () => {
     read.consistent(0.2, true);

@@ -50,7 +50,7 @@ export async function assemble(
     const served = await openResources(context, servedKinds, cleanup);
     const failReadiness = addShutdownCheck(context.health);
     const access = await openAccessControl(context, served, cleanup);
-    const accounts = accountTokens?.createAuthenticator(createFindAccount(served.resources));
+    const accounts = accountTokens?.createAuthenticator(createFindAccount(served.api));
     const authenticators = await openAuthenticators(context, accounts, cleanup);
     const auditor = await openAudit(context, cleanup);
     const userAgent = `cluster-apiserver/${context.version.gitVersion}`;

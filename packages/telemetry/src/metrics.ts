@@ -30,6 +30,8 @@ export interface Metrics {
       ([Label] extends [never] ? { readonly labels?: readonly [] } : { readonly labels: readonly Label[] }),
     read: () => readonly { readonly labels: LabelValues<Label>; readonly value: number }[],
   ): void;
+  /** Drops the series with these values of labels, of all metrics that have such labels. */
+  dropSeries(values: Readonly<Record<string, string>>): void;
   /** All declared metrics, sorted by name. */
   readonly declared: readonly DeclaredMetric[];
   exposition(format: ExpositionFormat): Promise<Exposition>;
@@ -85,6 +87,7 @@ export const createMetrics = ({ ofProcess }: { readonly ofProcess: boolean }): M
 
 class Registry implements Metrics {
   readonly #families: MetricFamily[] = [];
+  readonly #series: Pick<SeriesOf<object>, 'drop'>[] = [];
   readonly #declared: DeclaredMetric[] = [];
   readonly #names: Set<string>;
   readonly #ofProcess: ReturnType<typeof collectProcessMetrics> | undefined;
@@ -111,6 +114,7 @@ class Registry implements Metrics {
   histogram(declaration: Declaration<string> & { readonly buckets: readonly number[] }): Histogram<string> {
     const { buckets } = declaration;
     const series = new SeriesOf(declaration.labels ?? {}, () => new Distribution(buckets));
+    this.#series.push(series);
     this.#publish({ ...declare('histogram', declaration), buckets }, () =>
       series.all.map(({ labels, series: distribution }) => ({ labels, distribution })),
     );
@@ -127,6 +131,10 @@ class Registry implements Metrics {
     );
   }
 
+  dropSeries(values: Readonly<Record<string, string>>): void {
+    for (const series of this.#series) series.drop(values);
+  }
+
   get declared(): readonly DeclaredMetric[] {
     const all = [...this.#declared, ...(this.#ofProcess?.declared ?? [])];
     return all.sort((one, other) => (one.name < other.name ? -1 : 1));
@@ -139,6 +147,7 @@ class Registry implements Metrics {
 
   #addSeries(type: MetricType, declaration: Declaration<string>): SeriesOf<Value> {
     const series = new SeriesOf(declaration.labels ?? {}, () => ({ value: 0 }));
+    this.#series.push(series);
     this.#publish(declare(type, declaration), () =>
       series.all.map(({ labels, series: { value } }) => ({ labels, value })),
     );

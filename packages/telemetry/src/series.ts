@@ -29,8 +29,9 @@ type LabelValues = Readonly<Record<string, string>>;
 export class SeriesOf<Series extends object> {
   readonly #levels: readonly Level[];
   readonly #begin: () => Series;
-  readonly #all: { readonly labels: string; readonly series: Series }[] = [];
-  readonly #root = new Branch<Series>();
+  /** By their formatted labels, without braces. */
+  readonly #all = new Map<string, Series>();
+  #root = new Branch<Series>();
 
   constructor(labels: Labels, begin: () => Series) {
     this.#levels = Object.entries(labels).map(([name, values]) => ({
@@ -44,7 +45,17 @@ export class SeriesOf<Series extends object> {
 
   /** All series with their formatted labels, without braces. */
   get all(): readonly { readonly labels: string; readonly series: Series }[] {
-    return this.#all;
+    return Array.from(this.#all, ([labels, series]) => ({ labels, series }));
+  }
+
+  /** Drops all series with these values of labels. Whoever still holds one counts in vain. */
+  drop(values: LabelValues): void {
+    if (!Object.keys(values).every((name) => this.#levels.some((level) => level.name === name))) return;
+    const parts = Object.entries(values).map(([name, value]) => `,${formatLabels({ [name]: value })},`);
+    for (const labels of this.#all.keys())
+      if (parts.every((part) => `,${labels},`.includes(part))) this.#all.delete(labels);
+    // The others are found again by their labels.
+    this.#root = new Branch();
   }
 
   of(labels: LabelValues): Series {
@@ -69,7 +80,7 @@ export class SeriesOf<Series extends object> {
     }
     const existing = this.#find(labels);
     if (existing) return existing;
-    if (this.#all.length >= seriesMax)
+    if (this.#all.size >= seriesMax)
       for (const { name, known } of this.#levels) if (known === 'any') labels[name] = otherValue;
     let at = this.#root;
     for (const { name } of this.#levels) {
@@ -82,8 +93,9 @@ export class SeriesOf<Series extends object> {
   }
 
   #add(labels: LabelValues): Series {
-    const series = this.#begin();
-    this.#all.push({ labels: formatLabels(labels), series });
+    const text = formatLabels(labels);
+    let series = this.#all.get(text);
+    if (!series) this.#all.set(text, (series = this.#begin()));
     return series;
   }
 }

@@ -18,6 +18,7 @@ import {
   type Registry,
   type Resource,
   watch,
+  StoredKinds,
 } from '@cluster-apiserver/registry';
 import { type Call, type Revision, revision } from '@cluster-apiserver/storage';
 import { type Turn, watchTurns } from '@cluster-apiserver/testkit/turns';
@@ -39,13 +40,13 @@ const open = (): Registry =>
   openRegistry({
     kinds: kinds({ eventLifetimeSeconds: 3_600 }),
     store,
-    keyPrefix: '/registry',
+    storedKinds: new StoredKinds('/registry'),
     clock,
     random: systemRandom(),
     report: () => {},
   });
-const accountsOf = ({ resources }: Registry): Resource =>
-  resources.find(({ kind }) => kind.plural === 'serviceaccounts') as Resource; // it is served
+const accountsOf = ({ api }: Registry): Resource =>
+  api.current.stored.find(({ kind }) => kind.plural === 'serviceaccounts') as Resource; // it is served
 
 const mebibytes = (bytes: number): number => Math.round(bytes / 2 ** 20);
 function memory(): string {

@@ -117,10 +117,10 @@ describe.each(cases)('%s', (name, kind, path, content) => {
   });
 
   test('is found by discovery and described by OpenAPI 2 and 3', async () => {
-    const documents = askDocuments({
-      ...discoveryRoutes(served, {} as VersionInfo),
-      ...openApiRoutes(served, 'v0', systemClock),
-    });
+    const documents = askDocuments({}, [
+      discoveryRoutes(() => served, {} as VersionInfo, systemClock),
+      openApiRoutes(() => served, 'v0', systemClock),
+    ]);
     const root = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
     const discovered = JSON.parse((await documents(root)).text) as { resources: object[] };
     expect(discovered.resources).toContainEqual(expect.objectContaining({ kind: name, namespaced: true }));

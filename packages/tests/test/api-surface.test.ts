@@ -10,11 +10,11 @@ import { discoveryRoutes, openApiRoutes, type VersionInfo } from '@cluster-apise
 import { askDocuments } from '../../pipeline/test/ask-documents.ts';
 import { services } from '../../kinds/test/services.ts';
 
-const served = [...kinds(services), ...reviews({} as ReviewServices)]; // only their declarations are used
-const ask = askDocuments({
-  ...discoveryRoutes(served, {} as VersionInfo), // not part of the snapshot
-  ...openApiRoutes(served, 'v0', systemClock),
-});
+const served = [...kinds(services).flatMap(({ versions }) => versions), ...reviews({} as ReviewServices)]; // only their declarations are used
+const ask = askDocuments({}, [
+  discoveryRoutes(() => served, {} as VersionInfo, systemClock), // not part of the snapshot
+  openApiRoutes(() => served, 'v0', systemClock),
+]);
 
 test.each(['/api', '/apis'])('discovery through %s matches the snapshot', async (path) => {
   const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';

@@ -9,7 +9,7 @@
  */
 import type { CachedObject, Resource } from '@cluster-apiserver/registry';
 import { type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
-import { callsOf, followAll, isLoaded, itemsWithin, readable, unreadableCount } from '../memory.ts';
+import { callsOf, followApi, isLoaded, itemsWithin, readable, unreadableCount } from '../memory.ts';
 import { createPace, type Pace } from '../pace.ts';
 import { createPasses, type Passes } from '../passes.ts';
 import { type RetryQueue, retryQueue } from '../retry-queue.ts';
@@ -58,16 +58,18 @@ class GarbageCollector {
   /** In an incomplete graph an owner may seem to have no dependents, so nothing is enqueued. */
   #isComplete = false;
   #isSyncDue = true;
+  /** The kinds whose objects the graph has had as of some sync, and gets the changes of. */
+  #synced = new Set<Resource>();
   #areWaitingNodesDue = false;
   /** Owners whose dependents the next pass considers. Each is in it once, so the graph bounds it. */
   readonly #changedOwners = new Set<Owner>();
   #unreadableReports = 0;
 
   constructor(options: GarbageCollectorOptions) {
-    const { resources, clock, random, signal, report, measures } = options;
+    const { api, clock, random, signal, report, measures } = options;
     this.#options = options;
-    this.#graph = new Graph(resources, referenceResolver(resources));
-    this.#actions = nextActionReader(this.#graph, resources);
+    this.#graph = new Graph(api.current.stored, referenceResolver(api));
+    this.#actions = nextActionReader(this.#graph, api);
     this.#pace = createPace(clock, signal);
     this.#passes = createPasses(clock, signal);
     const work = createWorker({
@@ -87,13 +89,17 @@ class GarbageCollector {
   }
 
   async run(): Promise<void> {
-    const { resources, measures } = this.#options;
-    const unfollow = followAll(resources, {
+    const { api, measures } = this.#options;
+    const unfollow = followApi(api, ({ stored }) => stored, {
       changed: (resource, change) => this.#noteChange(resource, change),
       interrupted: () => {
-        this.#isComplete = false;
-        this.#isSyncDue = true;
-        this.#passes.request();
+        this.#synced.clear();
+        this.#requestSync();
+      },
+      // References to the kinds have to be resolved again.
+      kindsChanged: (came) => {
+        for (const resource of came) this.#graph.add(resource);
+        this.#requestSync();
       },
       failed: this.#passes.fail,
     });
@@ -111,6 +117,12 @@ class GarbageCollector {
     }
   }
 
+  #requestSync(): void {
+    this.#isComplete = false;
+    this.#isSyncDue = true;
+    this.#passes.request();
+  }
+
   #noteChange(resource: Resource, change: ItemChange<CachedObject>): void {
     const { previous, current } = change;
     this.#updateNode(resource, change.key, current);
@@ -125,21 +137,26 @@ class GarbageCollector {
 
   /** Brings the graph to what memory holds; changes that arrive meanwhile are put into it as they come. */
   async #sync(): Promise<void> {
-    const { resources, report } = this.#options;
+    const { api, report } = this.#options;
+    const { stored: resources } = api.current;
     this.#isSyncDue = false;
     // The load interrupts the followers, and that is the time to sync.
     if (!isLoaded(resources)) return;
     this.#unreadableReports = 0;
     this.#measureUnreadable();
+    await this.#forgetRemoved(new Set(resources));
     await this.#pace.forEach(this.#graph.nodes(), ({ resource, itemKey }) =>
       this.#updateNode(resource, itemKey, resource.collection.get(itemKey)),
     );
-    for (const resource of resources)
+    for (const resource of resources) {
+      if (this.#synced.has(resource)) continue;
+      this.#synced.add(resource);
       await this.#pace.forEach(itemsWithin(resource.collection.view(), ''), ({ key }) => {
         const item = resource.collection.get(key);
         if (item?.unreadable) this.#reportUnreadable(resource, item);
         else this.#updateNode(resource, key, item);
       });
+    }
     await this.#pace.forEach(this.#graph.owners(), (owner) => this.#graph.refreshOwner(owner));
     // Memory was loaded again meanwhile.
     if (this.#isSyncDue) return;
@@ -148,6 +165,22 @@ class GarbageCollector {
     this.#changedOwners.clear();
     report({ type: 'synced', nodes: this.#graph.size });
     await this.#pace.forEach(this.#graph.nodes(), (node) => this.#enqueueIfActionable(node));
+  }
+
+  /** Before it, references to removed kinds are resolved again: their owners are unknown now. */
+  async #forgetRemoved(served: ReadonlySet<Resource>): Promise<void> {
+    const removed = [...this.#graph.resources].filter((resource) => !served.has(resource));
+    if (removed.length === 0) return;
+    for (const resource of removed) {
+      this.#synced.delete(resource);
+      await this.#pace.forEach(this.#graph.nodesOf(resource), ({ itemKey }) =>
+        this.#updateNode(resource, itemKey, undefined),
+      );
+    }
+    await this.#pace.forEach(this.#graph.nodes(), ({ resource, itemKey }) =>
+      this.#updateNode(resource, itemKey, resource.collection.get(itemKey)),
+    );
+    for (const resource of removed) this.#graph.delete(resource);
   }
 
   async #considerDependents(): Promise<void> {
@@ -175,8 +208,8 @@ class GarbageCollector {
   }
 
   #measureUnreadable(): void {
-    const { measures, resources } = this.#options;
-    measures.unreadable(unreadableCount(resources));
+    const { measures, api } = this.#options;
+    measures.unreadable(unreadableCount(api.current.stored));
   }
 
   #reportUnreadable(resource: Resource, item: CachedObject | undefined): void {

@@ -52,13 +52,33 @@ interface Table {
 
 /** The graph of owners and dependents. It follows the watch cache change by change, so both have the same revision. */
 export class Graph {
-  readonly #tables: ReadonlyMap<Resource, Table>;
+  readonly #tables = new Map<Resource, Table>();
   readonly #resolve: ReferenceResolver;
   readonly #waiting = new Set<GraphNode>();
 
   constructor(resources: readonly Resource[], resolve: ReferenceResolver) {
-    this.#tables = new Map(resources.map((resource) => [resource, { nodes: new Map(), owners: new Map() }]));
     this.#resolve = resolve;
+    for (const resource of resources) this.add(resource);
+  }
+
+  /** From now on the graph has objects of this kind, which may be owners and dependents. */
+  add(resource: Resource): void {
+    this.#tables.set(resource, { nodes: new Map(), owners: new Map() });
+  }
+
+  /** Forgets a kind, whose objects are neither nodes any more, nor owners of any. */
+  delete(resource: Resource): void {
+    this.#tables.delete(resource);
+  }
+
+  /** The kinds of the graph. */
+  get resources(): Iterable<Resource> {
+    return this.#tables.keys();
+  }
+
+  /** The nodes of one kind. */
+  *nodesOf(resource: Resource): Generator<GraphNode, void> {
+    yield* this.#table(resource).nodes.values();
   }
 
   get size(): number {
@@ -79,7 +99,8 @@ export class Graph {
   }
 
   has(node: GraphNode): boolean {
-    return this.#table(node.resource).nodes.get(node.itemKey) === node;
+    // Its kind may be gone meanwhile.
+    return this.#tables.get(node.resource)?.nodes.get(node.itemKey) === node;
   }
 
   node(resource: Resource, itemKey: string): GraphNode | undefined {

@@ -18,8 +18,8 @@ let actions: NextActionReader;
 beforeEach(() => {
   memory = memoryStore(fakeClock());
   world = createWorld({ store: memory, clock: fakeClock(), call: () => call });
-  graph = new Graph(world.resources, referenceResolver(world.resources));
-  actions = nextActionReader(graph, world.resources);
+  graph = new Graph(world.resources, referenceResolver(world.api));
+  actions = nextActionReader(graph, world.api);
 });
 afterEach(async () => {
   await world.close();

@@ -1,5 +1,5 @@
 import { unreachable } from '@cluster-apiserver/base';
-import type { Resource } from '@cluster-apiserver/registry';
+import type { LiveApi, Resource } from '@cluster-apiserver/registry';
 import { itemKey } from '@cluster-apiserver/storage';
 import { hasUnreadableWithin } from '../memory.ts';
 import type { Graph, GraphNode, Owner } from './graph.ts';
@@ -14,9 +14,13 @@ export interface NextActionReader {
   mayRelease(node: GraphNode): boolean;
 }
 
-export function nextActionReader(graph: Graph, resources: readonly Resource[]): NextActionReader {
+export function nextActionReader(graph: Graph, api: LiveApi): NextActionReader {
   const mayRelease = (node: GraphNode): boolean =>
-    node.waiting !== undefined && !isAwaited(graph, node) && !hasUnreadableBeside(resources, node);
+    node.waiting !== undefined &&
+    // An object of a kind that is still being loaded may depend on it.
+    !api.current.isLoading &&
+    !isAwaited(graph, node) &&
+    !hasUnreadableBeside(api.current.stored, node);
   return {
     mayRelease,
     nextAction: (node) => {

@@ -1,6 +1,8 @@
+import { requireValue } from '@cluster-apiserver/base';
 import { defineKind } from '@cluster-apiserver/model';
 import type { Resource, StoredObject } from '@cluster-apiserver/registry';
 import { expect, test } from '@jest/globals';
+import { fixedApi } from '../../../registry/test/fixed-api.ts';
 import { referenceResolver } from './owner-references.ts';
 
 const kind = defineKind({
@@ -11,10 +13,13 @@ const kind = defineKind({
   singular: 'robot',
   description: '',
   fields: {},
-  otherVersions: { 'example.com/v2': {} },
+  otherVersions: [
+    { group: 'example.com', version: 'v2', fields: {}, renamed: {}, selectableFields: {}, validate: () => [] },
+  ],
 });
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the resolver reads only the kind
-const resource = { kind } as Resource;
+const resources = kind.versions.map((served) => ({ kind, served }) as Resource);
+const resource = requireValue(resources[0]);
 
 test.each([
   ['example.com/v1', true],
@@ -25,7 +30,7 @@ test.each([
   const ownerReferences = [{ apiVersion, kind: 'Robot', name: 'a', uid: 'u' }];
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- and of the object where it is and who owns it
   const object = { namespace: 'n', lifecycle: { ownerReferences } } as unknown as StoredObject;
-  const { references, hasUnknownOwners } = referenceResolver([resource])(resource, object);
+  const { references, hasUnknownOwners } = referenceResolver(fixedApi(resources))(resource, object);
   expect(references.map(({ uid }) => uid)).toEqual(isKnown ? ['u'] : []);
   expect(hasUnknownOwners).toBe(!isKnown);
 });

@@ -1,5 +1,5 @@
 import type { OwnerReference } from '@cluster-apiserver/model';
-import type { Resource, StoredObject } from '@cluster-apiserver/registry';
+import type { LiveApi, Resource, StoredObject } from '@cluster-apiserver/registry';
 import { itemKey } from '@cluster-apiserver/storage';
 
 /** An owner reference, resolved to the place of the owner in its collection. */
@@ -20,18 +20,15 @@ export type ReferenceResolver = (resource: Resource, object: StoredObject) => Re
 
 const none: ResolvedReferences = { references: [], hasUnknownOwners: false };
 
-export function referenceResolver(resources: readonly Resource[]): ReferenceResolver {
-  const owning = new Map(
-    resources
-      .filter(({ kind }) => kind.ownsOthers)
-      .flatMap((resource) => getApiVersions(resource).map((version) => [`${version} ${resource.kind.kind}`, resource])),
-  );
+/** A reference may name its owner in any version in which it is served now. */
+export function referenceResolver(api: LiveApi): ReferenceResolver {
   return ({ kind }, { namespace, lifecycle }) => {
     if (!lifecycle?.ownerReferences) return none;
     const references: ResolvedReference[] = [];
     let hasUnknownOwners = false;
     for (const reference of lifecycle.ownerReferences) {
-      const owner = owning.get(`${reference.apiVersion} ${reference.kind}`);
+      const named = api.current.byKind(reference.apiVersion ?? '', reference.kind ?? '');
+      const owner = named?.kind.ownsOthers ? api.current.storedOf(named) : undefined;
       // A cluster-scoped object cannot have a namespaced owner: the reference has no namespace.
       if (!owner || (owner.kind.namespaced && !kind.namespaced)) hasUnknownOwners = true;
       else references.push(resolve(owner, namespace, reference));
@@ -39,9 +36,6 @@ export function referenceResolver(resources: readonly Resource[]): ReferenceReso
     return { references, hasUnknownOwners };
   };
 }
-
-/** A reference may name its owner in any version in which it is served. */
-const getApiVersions = ({ kind }: Resource): readonly string[] => [...(kind.schema.versions?.keys() ?? [])];
 
 /** An owner is in the namespace of its dependent or cluster-scoped. */
 function resolve(resource: Resource, namespace: string, reference: OwnerReference): ResolvedReference {

@@ -3,6 +3,7 @@ import { seededRandom } from '@cluster-apiserver/base';
 import { namespaceKind } from '@cluster-apiserver/kinds';
 import { encodeProtobuf, type KubeObject } from '@cluster-apiserver/model';
 import type { Registry } from '@cluster-apiserver/registry';
+import { fixedApi } from '../../../registry/test/fixed-api.ts';
 import { memoryStore, type Revision, type Store, StorageUnavailableError } from '@cluster-apiserver/storage';
 import { type DisturbedStore, disturbedStore } from '../../test/disturbed-store.ts';
 import {
@@ -65,7 +66,7 @@ function work(through: Store = store): Term {
   const replica = open(through);
   const measures = recordedMeasures();
   const ended = drainNamespaces({
-    resources: replica.resources,
+    api: replica.api,
     clock,
     random: seededRandom(2),
     signal: term.signal,
@@ -327,8 +328,8 @@ describe('what cannot be read', () => {
 });
 
 test('a server without namespaces has nothing to drain', async () => {
-  const resources = registry.resources.filter(({ kind }) => kind !== namespaceKind);
+  const api = fixedApi(registry.api.current.resources.filter(({ kind }) => kind !== namespaceKind));
   const { signal } = new AbortController();
   const measures = recordedMeasures();
-  await drainNamespaces({ resources, clock, random: seededRandom(1), signal, report: () => {}, measures });
+  await drainNamespaces({ api, clock, random: seededRandom(1), signal, report: () => {}, measures });
 });

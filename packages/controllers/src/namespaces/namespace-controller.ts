@@ -38,15 +38,15 @@ const unreadableReportsMax = 10;
 
 /** Drains namespaces until the signal aborts, and resolves when no work is running any more. */
 export async function drainNamespaces(options: NamespaceControllerOptions): Promise<void> {
-  const { resources, signal, report } = options;
-  const namespaces = resources.find(({ kind }) => kind === namespaceKind);
+  const { api, signal, report } = options;
+  const namespaces = api.current.ofVersion(namespaceKind);
   if (!namespaces || signal.aborted) return;
   const terminating: TerminatingNamespaces = new Map();
   try {
     await runController(options, {
       workers,
       reconciled: namespaces,
-      followed: resources,
+      followed: ({ stored }) => stored,
       failed: (namespace, failure) => report({ type: 'failed', namespace, ...failure }),
       start: (context) => new NamespaceDrainer(options, namespaces, terminating, context),
     });
@@ -61,8 +61,6 @@ type TerminatingNamespaces = Map<string, { cancelRecount: (() => void) | undefin
 class NamespaceDrainer implements Reconciler {
   readonly #options: NamespaceControllerOptions;
   readonly #namespaces: Resource;
-  /** The resources whose objects are in namespaces. */
-  readonly #namespaced: readonly Resource[];
   readonly #terminating: TerminatingNamespaces;
   readonly #context: ControllerContext;
   #unreadableReports = 0;
@@ -75,20 +73,27 @@ class NamespaceDrainer implements Reconciler {
   ) {
     this.#options = options;
     this.#namespaces = namespaces;
-    this.#namespaced = options.resources.filter(({ kind }) => kind.namespaced);
     this.#terminating = terminating;
     this.#context = context;
   }
 
+  /** The resources whose objects are in namespaces, of what is served now. */
+  get #namespaced(): readonly Resource[] {
+    return this.#options.api.current.stored.filter(({ kind }) => kind.namespaced);
+  }
+
   async reconcile(key: string): Promise<void> {
-    const { clock, signal, report } = this.#options;
+    const { api, clock, signal, report } = this.#options;
     const { call, pace } = this.#context;
     await readBarrier(this.#namespaces, call(), signal);
     const found = terminatingNamespace(readable(this.#namespaces.collection.get(key)));
     if (!found) return;
     const namespace = found.name;
+    const before = api.current;
     const content = await deleteContent({ resources: this.#namespaced, namespace, pace, signal, call });
     if (content.remaining.size === 0 && content.failures.length === 0) {
+      // Objects of a kind that is still being loaded, or has come meanwhile, may be in it. Its coming begins a sync.
+      if (before.isLoading || api.current !== before) return;
       await finalize(this.#namespaces, found, call());
       report({ type: 'finalized', namespace });
       return;

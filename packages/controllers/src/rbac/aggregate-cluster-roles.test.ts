@@ -23,7 +23,7 @@ function work(): { readonly events: readonly ClusterRoleAggregationEvent[] } {
   const term = new AbortController();
   const { clock } = world;
   const ended = aggregateClusterRoles({
-    resources: world.open().resources,
+    api: world.open().api,
     clock,
     random: seededRandom(2),
     signal: term.signal,

@@ -7,7 +7,7 @@
  */
 import type { AggregationRule } from '@cluster-apiserver/kinds';
 import { matcherOfField, type PolicyRule, rbacGroup, sameJson } from '@cluster-apiserver/model';
-import { type CachedObject, findResource, type Resource, type StoredObject } from '@cluster-apiserver/registry';
+import { type CachedObject, type Resource, type StoredObject } from '@cluster-apiserver/registry';
 import { itemsWithin, readable, readBarrier, unreadableCount } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
 import { type ControllerContext, type ControllerOptions, type Reconciler, runController } from '../run-controller.ts';
@@ -24,13 +24,13 @@ const workers = 1;
 
 /** Aggregates until the signal aborts, and resolves when no work is running any more. */
 export async function aggregateClusterRoles(options: ClusterRoleAggregationOptions): Promise<void> {
-  const { resources, signal, report } = options;
-  const clusterRoles = findResource(resources, rbacGroup, 'ClusterRole');
+  const { api, signal, report } = options;
+  const clusterRoles = api.current.byGroupKind(rbacGroup, 'ClusterRole');
   if (!clusterRoles || signal.aborted) return;
   await runController(options, {
     workers,
     reconciled: clusterRoles,
-    followed: [clusterRoles],
+    followed: () => [clusterRoles],
     failed: (clusterRole, failure) => report({ type: 'failed', clusterRole, ...failure }),
     start: (context) => aggregator(options, clusterRoles, context),
   });

@@ -6,13 +6,13 @@
 import { type Clock, runTask, type SyncTask } from '@cluster-apiserver/base';
 import { type CurrentPolicy, PolicyIndex } from '@cluster-apiserver/gates';
 import { rbacGroup } from '@cluster-apiserver/model';
-import type { CachedObject, Resource } from '@cluster-apiserver/registry';
+import type { ApiSnapshot, CachedObject, Resource } from '@cluster-apiserver/registry';
 import { type Call, textOfItemKey } from '@cluster-apiserver/storage';
 import { followAll, isLoaded, itemsWithin } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
 
 export interface FollowPolicyOptions {
-  /** Those of the four kinds, among others. */
+  /** Those of the four kinds. */
   readonly resources: readonly Resource[];
   readonly clock: Clock;
   /** A change could not be indexed. The index is rebuilt. */
@@ -30,8 +30,8 @@ export interface FollowedPolicy {
 const kindNames: readonly string[] = ['Role', 'ClusterRole', 'RoleBinding', 'ClusterRoleBinding'];
 
 /** The resources of roles and bindings; none where not all of them are served. */
-export function policyResources(resources: readonly Resource[]): readonly Resource[] {
-  const found = resources.filter(({ kind: { group, kind } }) => group === rbacGroup && kindNames.includes(kind));
+export function policyResources(api: ApiSnapshot): readonly Resource[] {
+  const found = kindNames.flatMap((kind) => api.byGroupKind(rbacGroup, kind) ?? []);
   return found.length === kindNames.length ? found : [];
 }
 
@@ -54,7 +54,7 @@ class PolicyFollower implements FollowedPolicy {
 
   constructor(options: FollowPolicyOptions) {
     this.#options = options;
-    this.#followed = policyResources(options.resources);
+    this.#followed = options.resources;
     this.#unfollow = followAll(this.#followed, {
       changed: ({ kind }, { key, current }) => this.#noteChange(kind.kind, key, current),
       interrupted: () => {

@@ -4,18 +4,14 @@
  */
 import { runTask } from '@cluster-apiserver/base';
 import { admissionRegistration } from '@cluster-apiserver/kinds';
-import { numberOf, type ServedKind } from '@cluster-apiserver/model';
-import { findResource } from '@cluster-apiserver/registry';
+import { numberOf } from '@cluster-apiserver/model';
 import { readable, readBarrier } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
 import { type ControllerOptions, runController } from '../run-controller.ts';
 import { checkTypes } from './type-check.ts';
 import { writeTypeChecking } from './write-type-checking.ts';
 
-export interface PolicyTypeCheckOptions extends ControllerOptions<PolicyTypeCheckEvent> {
-  /** All kinds that clients see, in all groups and versions. */
-  readonly served: readonly ServedKind[];
-}
+export type PolicyTypeCheckOptions = ControllerOptions<PolicyTypeCheckEvent>;
 
 export type PolicyTypeCheckEvent =
   | { readonly type: 'checked'; readonly policy: string; readonly warnings: number }
@@ -26,13 +22,13 @@ const workers = 1;
 
 /** Checks policies until the signal aborts, and resolves when no work is running any more. */
 export async function checkPolicyTypes(options: PolicyTypeCheckOptions): Promise<void> {
-  const { resources, served, clock, signal, report } = options;
-  const policies = findResource(resources, admissionRegistration.group, 'ValidatingAdmissionPolicy');
+  const { api, clock, signal, report } = options;
+  const policies = api.current.byGroupKind(admissionRegistration.group, 'ValidatingAdmissionPolicy');
   if (!policies || signal.aborted) return;
   await runController(options, {
     workers,
     reconciled: policies,
-    followed: [policies],
+    followed: () => [policies],
     failed: (policy, failure) => report({ type: 'failed', policy, ...failure }),
     start: ({ enqueue, forEachKey, call }) => ({
       reconcile: async (key) => {
@@ -42,6 +38,7 @@ export async function checkPolicyTypes(options: PolicyTypeCheckOptions): Promise
         const policy = requireKind(stored.object, 'ValidatingAdmissionPolicy');
         const generation = numberOf(policy.metadata.generation ?? 0);
         if (generation <= numberOf(policy.status.observedGeneration ?? 0)) return;
+        const served = api.current.resources.map((one) => one.served);
         const warnings = await runTask(clock, call(), checkTypes(policy, served), true);
         await writeTypeChecking(policies, stored, { generation, warnings }, call());
         report({ type: 'checked', policy: stored.name, warnings: warnings.length });

@@ -3,7 +3,7 @@ import { runSync } from '@cluster-apiserver/base';
 import { kinds, type ValidatingAdmissionPolicy } from '@cluster-apiserver/kinds';
 import { checkTypes } from './type-check.ts';
 
-const served = kinds({ eventLifetimeSeconds: 3_600 });
+const served = kinds({ eventLifetimeSeconds: 3_600 }).flatMap(({ versions }) => versions);
 const rule = (changes: object = {}): object => ({
   apiGroups: [''],
   apiVersions: ['v1'],

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { services } from '../../test/services.ts';
-import { createEventKind } from './event.ts';
+import { createEventKind } from './event-kind.ts';
 
 test.each([
   [3600, 3600],

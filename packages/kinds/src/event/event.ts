@@ -1,12 +1,9 @@
 import {
-  defineKind,
   field,
   int32,
-  type Kind,
   microTime,
   object,
   objectReference,
-  pathSegmentNames,
   type Problems,
   publicationOf,
   qualifiedName,
@@ -14,10 +11,8 @@ import {
   time,
   type ObjectOf,
 } from '@cluster-apiserver/model';
-import type { KindServices } from '../services.ts';
-import { eventColumns } from './columns.ts';
 
-const core = { group: '', version: 'v1' };
+export const core = { group: '', version: 'v1' };
 
 export const eventSource = object(
   {
@@ -29,18 +24,7 @@ export const eventSource = object(
   },
 );
 
-/** The field names of events.k8s.io/v1, each with its name in core/v1. */
-export const namesInEventsV1 = {
-  reportingController: 'reportingComponent',
-  regarding: 'involvedObject',
-  note: 'message',
-  deprecatedSource: 'source',
-  deprecatedFirstTimestamp: 'firstTimestamp',
-  deprecatedLastTimestamp: 'lastTimestamp',
-  deprecatedCount: 'count',
-};
-
-const fields = {
+export const eventFields = {
   involvedObject: field(2, objectReference, 'The object the event is about.', 'always'),
   reason: field(3, string, 'Short machine-readable reason of the event.'),
   message: field(4, string, 'Human-readable description of the status of the operation.'),
@@ -69,46 +53,7 @@ const fields = {
   reportingInstance: field(15, string, 'Instance of the controller that reported the event.', 'always'),
 };
 
-export type Event = ObjectOf<typeof fields>;
-
-/** A best-effort report about an object, which expires after a while. */
-export const createEventKind = ({ eventLifetimeSeconds }: KindServices): Kind =>
-  defineKind({
-    ...core,
-    kind: 'Event',
-    plural: 'events',
-    singular: 'event',
-    shortNames: ['ev'],
-    description:
-      'A report of something that happened in the cluster, retained for a limited time. Events are best-effort, supplemental data: their reporters may lose or merge them, so do not rely on one being there, or on its timing.',
-    fields,
-    otherVersions: { 'events.k8s.io/v1': namesInEventsV1 },
-    requiredFields: ['metadata', 'involvedObject'],
-    names: pathSegmentNames,
-    qualifiedFinalizers: false,
-    createOnUpdate: true,
-    ownsOthers: false,
-    // Also while a finalizer holds it, where kube-apiserver answers with the object.
-    deletedAnswer: 'status',
-    ...(eventLifetimeSeconds > 0 && { timeToLiveSeconds: eventLifetimeSeconds }),
-    validate: (event, current, problems) => validateEvent(event, current, 'reportingComponent', problems),
-    columns: eventColumns,
-    selectableFields: {
-      'involvedObject.kind': ({ involvedObject }) => involvedObject.kind ?? '',
-      'involvedObject.namespace': ({ involvedObject }) => involvedObject.namespace ?? '',
-      'involvedObject.name': ({ involvedObject }) => involvedObject.name ?? '',
-      'involvedObject.uid': ({ involvedObject }) => involvedObject.uid ?? '',
-      'involvedObject.apiVersion': ({ involvedObject }) => involvedObject.apiVersion ?? '',
-      'involvedObject.resourceVersion': ({ involvedObject }) => involvedObject.resourceVersion ?? '',
-      'involvedObject.fieldPath': ({ involvedObject }) => involvedObject.fieldPath ?? '',
-      reason: ({ reason }) => reason ?? '',
-      reportingComponent: ({ reportingComponent }) => reportingComponent,
-      source: ({ source, reportingComponent }) => source.component || reportingComponent,
-      type: ({ type }) => type ?? '',
-    },
-    indexedFields: ['involvedObject.name', 'involvedObject.uid'],
-    unknownSelectorField: (name) => `field label not supported: ${name}`,
-  });
+export type Event = ObjectOf<typeof eventFields>;
 
 /**
  * Events with an eventTime are validated by the rules of events.k8s.io/v1. Errors about the reporter have

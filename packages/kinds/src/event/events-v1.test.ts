@@ -1,13 +1,16 @@
 import { expect, test } from '@jest/globals';
-import { seededRandom } from '@cluster-apiserver/base';
-import { decode, type KubeObject } from '@cluster-apiserver/model';
+import { invariant, seededRandom } from '@cluster-apiserver/base';
+import { type ApiVersion, decode, type Kind, type KubeObject } from '@cluster-apiserver/model';
 import { randomObject } from '../../../model/test/random-object.ts';
 import { errorTexts, problemsOf } from '../../test/problems-of.ts';
 import { kinds } from '../index.ts';
 
-const served = kinds({ eventLifetimeSeconds: 3600 });
-const view = served.find(({ apiVersion }) => apiVersion === 'events.k8s.io/v1')?.view;
-const { fromStored, toStored, rules, of } = view as NonNullable<typeof view>;
+const of = kinds({ eventLifetimeSeconds: 3600 }).find(({ kind }) => kind === 'Event') as Kind; // it is served
+const { conversion } = of;
+const version = of.versions.find(({ apiVersion }) => apiVersion === 'events.k8s.io/v1') as ApiVersion;
+invariant(conversion.isImmediate, 'names are converted at once');
+const fromStored = (object: KubeObject): KubeObject => conversion.convert(object, of, version);
+const toStored = (object: KubeObject): KubeObject => conversion.convert(object, version, of);
 
 const good = {
   metadata: { name: 'a', namespace: 'n' },
@@ -22,7 +25,7 @@ const good = {
 };
 const event = (changes: object): KubeObject => toStored({ ...good, ...changes });
 const errorsOf = (changes: object, current?: KubeObject): string[] => [
-  ...new Set(errorTexts(problemsOf(rules, event(changes), current))),
+  ...new Set(errorTexts(problemsOf(version, event(changes), current))),
 ];
 const series = (count: number, lastObservedTime: string | null = good.eventTime) => ({
   series: { count, lastObservedTime },

@@ -1,8 +1,6 @@
 import {
-  defineView,
   field,
   int32,
-  type Kind,
   microTime,
   object,
   objectReference,
@@ -12,8 +10,9 @@ import {
   string,
   subdomainNames,
   time,
+  type VersionDeclaration,
 } from '@cluster-apiserver/model';
-import { type Event, eventSource, namesInEventsV1, validateEvent } from './event.ts';
+import { type Event, eventSource, validateEvent } from './event.ts';
 
 const group = { group: 'events.k8s.io', version: 'v1' };
 
@@ -28,60 +27,65 @@ const seriesSchema = object(
 );
 
 /** Events in events.k8s.io/v1. Fields that only core/v1 events have are shown, but cannot be set. */
-export const eventOfEvents = (stored: Kind): Kind =>
-  defineView<Event>({
-    of: stored,
-    ...group,
-    description: stored.description,
-    fields: {
-      eventTime: field(2, microTime, 'When the event was first observed.', 'always'),
-      series: field(
-        3,
-        seriesSchema,
-        'Set if this event is part of a series of identical events; absent for a single occurrence.',
-      ),
-      reportingController: field(
-        4,
-        string,
-        'Name of the controller that reported the event, such as example.com/robots.',
-      ),
-      reportingInstance: field(5, string, 'Instance of the controller that reported the event.'),
-      action: field(6, string, 'Action that was taken or failed on the object.'),
-      reason: field(7, string, 'Machine-readable reason for the action.'),
-      regarding: field(8, objectReference, 'The object the event is about.', 'always'),
-      related: field(9, objectReference, 'Secondary object of the action, if any.'),
-      note: field(10, string, 'Human-readable description of what happened.'),
-      type: field(11, string, 'Type of the event: Normal or Warning.'),
-      deprecatedSource: field(12, eventSource, 'Component that reported a core/v1 event.', 'always'),
-      deprecatedFirstTimestamp: field(13, time, 'Time at which a core/v1 event was first recorded.', 'always'),
-      deprecatedLastTimestamp: field(
-        14,
-        time,
-        'Time at which the latest occurrence of a core/v1 event was recorded.',
-        'always',
-      ),
-      deprecatedCount: field(15, int32, 'Number of occurrences of a core/v1 event.'),
-    },
-    requiredFields: ['eventTime'],
-    renamed: namesInEventsV1,
-    selectableFields: {
-      'regarding.kind': 'involvedObject.kind',
-      'regarding.namespace': 'involvedObject.namespace',
-      'regarding.name': 'involvedObject.name',
-      'regarding.uid': 'involvedObject.uid',
-      'regarding.apiVersion': 'involvedObject.apiVersion',
-      'regarding.resourceVersion': 'involvedObject.resourceVersion',
-      'regarding.fieldPath': 'involvedObject.fieldPath',
-      reason: 'reason',
-      reportingController: 'reportingComponent',
-      type: 'type',
-    },
-    validate: (event, current, problems) => {
-      validateEvent(event, current, 'reportingController', problems);
-      if (current) validateUpdate(event, current, problems);
-      else validateNew(event, problems);
-    },
-  });
+export const eventsV1: VersionDeclaration<Event> = {
+  ...group,
+  fields: {
+    eventTime: field(2, microTime, 'When the event was first observed.', 'always'),
+    series: field(
+      3,
+      seriesSchema,
+      'Set if this event is part of a series of identical events; absent for a single occurrence.',
+    ),
+    reportingController: field(
+      4,
+      string,
+      'Name of the controller that reported the event, such as example.com/robots.',
+    ),
+    reportingInstance: field(5, string, 'Instance of the controller that reported the event.'),
+    action: field(6, string, 'Action that was taken or failed on the object.'),
+    reason: field(7, string, 'Machine-readable reason for the action.'),
+    regarding: field(8, objectReference, 'The object the event is about.', 'always'),
+    related: field(9, objectReference, 'Secondary object of the action, if any.'),
+    note: field(10, string, 'Human-readable description of what happened.'),
+    type: field(11, string, 'Type of the event: Normal or Warning.'),
+    deprecatedSource: field(12, eventSource, 'Component that reported a core/v1 event.', 'always'),
+    deprecatedFirstTimestamp: field(13, time, 'Time at which a core/v1 event was first recorded.', 'always'),
+    deprecatedLastTimestamp: field(
+      14,
+      time,
+      'Time at which the latest occurrence of a core/v1 event was recorded.',
+      'always',
+    ),
+    deprecatedCount: field(15, int32, 'Number of occurrences of a core/v1 event.'),
+  },
+  requiredFields: ['eventTime'],
+  renamed: {
+    reportingController: 'reportingComponent',
+    regarding: 'involvedObject',
+    note: 'message',
+    deprecatedSource: 'source',
+    deprecatedFirstTimestamp: 'firstTimestamp',
+    deprecatedLastTimestamp: 'lastTimestamp',
+    deprecatedCount: 'count',
+  },
+  selectableFields: {
+    'regarding.kind': 'involvedObject.kind',
+    'regarding.namespace': 'involvedObject.namespace',
+    'regarding.name': 'involvedObject.name',
+    'regarding.uid': 'involvedObject.uid',
+    'regarding.apiVersion': 'involvedObject.apiVersion',
+    'regarding.resourceVersion': 'involvedObject.resourceVersion',
+    'regarding.fieldPath': 'involvedObject.fieldPath',
+    reason: 'reason',
+    reportingController: 'reportingComponent',
+    type: 'type',
+  },
+  validate: (event, current, problems) => {
+    validateEvent(event, current, 'reportingController', problems);
+    if (current) validateUpdate(event, current, problems);
+    else validateNew(event, problems);
+  },
+};
 
 /** Rules for new events of this version, on top of those that hold for both. */
 function validateNew(event: Event, problems: Problems): void {

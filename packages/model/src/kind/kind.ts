@@ -6,21 +6,20 @@ import {
   field,
   type FieldDeclarations,
   fieldNames,
-  type FieldValues,
+  type GroupVersionKind,
   list,
   type ObjectSchema,
   object,
 } from '../schema/schema.ts';
 import { type NameRules, subdomainNames } from '../validation/names.ts';
+import { type ApiVersion, type Part, type Verb, verbs } from './api-version.ts';
+import { type Conversion, renaming } from './conversion.ts';
 import { isOfKubernetes } from './kubernetes-groups.ts';
 import type { KubeObject } from './object.ts';
-import type { ServedKind } from './served-kind.ts';
+import type { ObjectOf } from './object-of.ts';
+import type { ServedSubresource } from './served-kind.ts';
 import type { Subresource } from './subresource.ts';
 import { type Column, plainColumns } from './table/column.ts';
-import type { View } from './view.ts';
-
-/** The type of the objects of a kind with these fields. */
-export type ObjectOf<F extends FieldDeclarations> = string extends keyof F ? KubeObject : KubeObject & FieldValues<F>;
 
 /**
  * A kind of object, declared once: its type, routes, discovery, decoding, protobuf, defaults, validation, storage keys,
@@ -41,13 +40,31 @@ export interface KindDeclaration<F extends FieldDeclarations>
   readonly fields: F;
   /** The fields that OpenAPI documents as required. `validate` enforces them. */
   readonly requiredFields?: readonly string[];
-  /** Other versions in which its objects are served, by apiVersion: their names of fields, each with the stored one. */
-  readonly otherVersions?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  /** Other groups and versions in which its objects are served. */
+  readonly otherVersions?: readonly VersionDeclaration<ObjectOf<F>>[];
+  /** How objects are converted between the versions, if they differ in more than names of fields. */
+  readonly conversion?: Conversion;
   /**
    * Where its objects are stored, if it is not the plural, with the group unless that is one of Kubernetes. What
    * kube-apiserver stores elsewhere, such as `apiextensions.k8s.io/customresourcedefinitions`, names its place here.
    */
   readonly storagePrefix?: string;
+}
+
+/** Another version of a kind: only the differences to the stored one are declared. It has no subresources. */
+export interface VersionDeclaration<T extends KubeObject> {
+  readonly group: string;
+  readonly version: string;
+  /** That of the kind by default. */
+  readonly description?: string;
+  readonly fields: FieldDeclarations;
+  readonly requiredFields?: readonly string[];
+  /** The fields with another name than in the stored version, each with its stored name. Their schemas are the same. */
+  readonly renamed: Readonly<Record<string, string>>;
+  /** The fields of field selectors, each with its stored name. */
+  readonly selectableFields: Readonly<Record<string, string>>;
+  /** Validates the stored form. As in kube-apiserver, errors have its field names. */
+  readonly validate: NonNullable<KindHooks<T>['validate']>;
 }
 
 /** Options with defaults. */
@@ -107,30 +124,15 @@ export interface KindHooks<T extends KubeObject> {
   };
 }
 
-const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'] as const;
-export type Verb = (typeof verbs)[number];
-
-/** A subresource that reads and writes the object itself, such as status: these fields and the metadata. */
-export interface Part {
-  /** The last segment of its path. */
-  readonly name: string;
-  readonly verbs: readonly ('get' | 'patch' | 'update')[];
-  readonly fields: readonly string[];
-  /** Whether a create may set the fields. */
-  readonly givenOnCreate: boolean;
-  /** Whether it leaves the metadata as they are, except for managedFields. */
-  readonly keepsMetadata: boolean;
-}
-
-export interface Kind extends ServedKind, KindOptions<KubeObject>, KindHooks<KubeObject> {
+/** What is stored as one, whichever versions show it. It is itself the version in which its objects are stored. */
+export interface Kind extends ApiVersion, KindOptions<KubeObject>, KindHooks<KubeObject> {
   readonly verbs: readonly Verb[];
   readonly columns: readonly Column<KubeObject>[];
-  readonly description: string;
   /** First part of the keys of its objects, one segment or more, unique among all kinds that are stored. */
   readonly storagePrefix: string;
-  readonly listSchema: ObjectSchema;
-  /** Set if its objects are stored as those of another kind. */
-  readonly view?: View;
+  /** The versions in which clients see its objects, the stored one first. */
+  readonly versions: readonly ApiVersion[];
+  readonly conversion: Conversion;
   /** The values of all selectable fields of an object; undefined for a kind without any. */
   readonly fieldsOf: ((object: KubeObject) => Readonly<Record<string, string>>) | undefined;
 }
@@ -160,38 +162,93 @@ function describeUnknownField(selectable: readonly string[]): (name: string) => 
 }
 
 export function defineKind<F extends FieldDeclarations>(declaration: KindDeclaration<F>): Kind {
-  const { fields, requiredFields, otherVersions, ...rest } = declaration;
+  const { fields, requiredFields, otherVersions = [], conversion = renaming, storagePrefix, ...rest } = declaration;
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- hooks and columns only see objects that this kind's schema has decoded
   const given = rest as Partial<KindOptions<KubeObject>> & KindHooks<KubeObject>;
-  const { group, version, kind, plural, description } = declaration;
-  const ownFields: FieldDeclarations = fields;
-  const apiVersion = group ? `${group}/${version}` : version;
-  const names = { [apiVersion]: {}, ...otherVersions };
-  const hasProtobuf = hasNumbers(fields, kind);
-  const schema = object(
-    { ...typeMeta, metadata: field(1, objectMeta, 'Standard object metadata.', 'always'), ...ownFields },
-    {
-      publication: publicationOf({ group, version, kind }, description, requiredFields),
-      versions: new Map(Object.entries(names).map(([served, renamed]) => [served, fieldNames(renamed)])),
-    },
-  );
+  const { group, version, kind, plural, singular, description, categories } = declaration;
   const options: KindOptions<KubeObject> & KindHooks<KubeObject> = {
     ...defaultOptions,
     unknownSelectorField: describeUnknownField(Object.keys(given.selectableFields ?? {})),
     ...given,
   };
-  const { parts, subresources, timeToLiveSeconds } = options;
+  const { timeToLiveSeconds } = options;
   invariant(timeToLiveSeconds === undefined || timeToLiveSeconds > 0, 'etcd rejects leases without a duration');
+  const storedAs = { group, version, kind };
+  const names = new Map([
+    [apiVersionOf(declaration), fieldNames({})],
+    ...otherVersions.map((other) => [apiVersionOf(other), fieldNames(other.renamed)] as const),
+  ]);
   const selectable = Object.entries(options.selectableFields);
-  return {
+  const described = {
     ...options,
-    group,
-    version,
-    kind,
-    apiVersion,
-    plural,
-    singular: declaration.singular,
-    description,
+    ...{ group, version, kind, plural, singular, description, storedAs },
+    ...(categories && { categories }),
+  };
+  const own: Omit<Kind, 'versions'> = {
+    ...described,
+    ...formOf(described, fields, requiredFields, names),
+    fieldNames: fieldNames({}),
+    selectable: Object.fromEntries(selectable.map(([name]) => [name, name])),
+    conversion,
+    fieldsOf:
+      selectable.length === 0
+        ? undefined
+        : (stored) => Object.fromEntries(selectable.map(([name, valueOf]) => [name, valueOf(stored)])),
+    storagePrefix: storagePrefix ?? (isOfKubernetes(group) ? plural : `${plural}.${group}`),
+  };
+  const versions: ApiVersion[] = [];
+  const whole: Kind = { ...own, versions };
+  versions.push(whole, ...otherVersions.map((other) => versionOf(whole, other)));
+  return whole;
+}
+
+const apiVersionOf = ({ group, version }: Pick<GroupVersionKind, 'group' | 'version'>): string =>
+  group ? `${group}/${version}` : version;
+
+function versionOf<T extends KubeObject>(stored: Kind, declaration: VersionDeclaration<T>): ApiVersion {
+  const { group, version, description = stored.description, fields, requiredFields, renamed } = declaration;
+  const { selectableFields: selectable, validate } = declaration;
+  const { kind, plural, singular, shortNames, categories, namespaced, verbs: ofKind, deletedAnswer, storedAs } = stored;
+  const described = {
+    ...{ group, version, description, kind, plural, singular, shortNames, namespaced, verbs: ofKind, deletedAnswer },
+    ...(categories && { categories }),
+    ...(storedAs && { storedAs }),
+    subresources: [],
+    parts: [],
+  };
+  const own: ApiVersion = {
+    ...described,
+    ...formOf(described, fields, requiredFields),
+    columns: stored.columns.map((column) => ({
+      ...column,
+      value: (shown, nowMs) => column.value(renaming.convert(shown, own, stored), nowMs),
+    })),
+    fieldNames: fieldNames(renamed),
+    selectable,
+    unknownSelectorField: stored.unknownSelectorField,
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the hook only sees objects of the stored version
+    validate: validate as NonNullable<Kind['validate']>,
+  };
+  return own;
+}
+
+/** What follows from the names of a version and its fields. */
+function formOf(
+  described: Pick<ApiVersion, 'group' | 'version' | 'kind' | 'plural' | 'description' | 'subresources' | 'parts'>,
+  fields: FieldDeclarations,
+  requiredFields: readonly string[] | undefined,
+  versions?: ObjectSchema['versions'],
+): Pick<ApiVersion, 'apiVersion' | 'schema' | 'listSchema' | 'hasProtobuf' | 'subresourceForms'> {
+  const { group, version, kind, plural, description, subresources, parts } = described;
+  const schema = object(
+    { ...typeMeta, metadata: field(1, objectMeta, 'Standard object metadata.', 'always'), ...fields },
+    {
+      publication: publicationOf({ group, version, kind }, description, requiredFields),
+      ...(versions && { versions }),
+    },
+  );
+  return {
+    apiVersion: apiVersionOf({ group, version }),
     schema,
     listSchema: object(
       {
@@ -203,16 +260,10 @@ export function defineKind<F extends FieldDeclarations>(declaration: KindDeclara
         publication: publicationOf({ group, version, kind: `${kind}List` }, `A list of ${plural}.`, ['items']),
       },
     ),
-    hasProtobuf,
-    fieldsOf:
-      selectable.length === 0
-        ? undefined
-        : (stored) => Object.fromEntries(selectable.map(([name, valueOf]) => [name, valueOf(stored)])),
-    storagePrefix: declaration.storagePrefix ?? (isOfKubernetes(group) ? plural : `${plural}.${group}`),
-    storedAs: { group, version, kind },
+    hasProtobuf: hasNumbers(fields, kind),
     subresourceForms: [
       ...subresources,
-      ...parts.map((part) => ({ name: part.name, verbs: part.verbs, group, version, kind, schema })),
+      ...parts.map((part): ServedSubresource => ({ name: part.name, verbs: part.verbs, group, version, kind, schema })),
     ],
   };
 }

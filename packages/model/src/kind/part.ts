@@ -1,13 +1,18 @@
 import { isJsonObject } from '../json/json-object.ts';
-import type { Kind, Part } from './kind.ts';
+import type { ApiVersion, Part } from './api-version.ts';
 import type { KubeObject } from './object.ts';
 
 /** The part of this name; undefined for the object as a whole. */
-export const partOf = ({ parts }: Kind, name: string | undefined): Part | undefined =>
+export const partOf = ({ parts }: ApiVersion, name: string | undefined): Part | undefined =>
   name === undefined ? undefined : parts.find((part) => part.name === name);
 
 /** Keeps the fields that other paths write: for a part all fields except its own, for the object the fields of all parts. */
-export function keepOtherParts(kind: Kind, part: Part | undefined, next: KubeObject, current: KubeObject): KubeObject {
+export function keepOtherParts(
+  kind: ApiVersion,
+  part: Part | undefined,
+  next: KubeObject,
+  current: KubeObject,
+): KubeObject {
   const kept = fieldsElsewhere(kind, part);
   const bound = kept.length > 0 ? keepFields(next, current, kept) : next;
   if (!part?.keepsMetadata) return bound;
@@ -26,7 +31,7 @@ function keepFields<T extends object>(next: T, current: T, names: readonly (keyo
   return kept;
 }
 
-function fieldsElsewhere({ parts, schema }: Kind, part: Part | undefined): readonly string[] {
+function fieldsElsewhere({ parts, schema }: ApiVersion, part: Part | undefined): readonly string[] {
   if (parts.length === 0) return [];
   if (!part) return parts.flatMap(({ fields }) => fields);
   return [...schema.fields.keys()].filter((name) => !commonFields.has(name) && !part.fields.includes(name));
@@ -35,7 +40,7 @@ function fieldsElsewhere({ parts, schema }: Kind, part: Part | undefined): reado
 const commonFields = new Set(['kind', 'apiVersion', 'metadata']);
 
 /** Drops the fields that cannot be written through this path on a create, without a warning. */
-export function dropUnwritable<T extends object>(kind: Kind, part: Part | undefined, written: T): T {
+export function dropUnwritable<T extends object>(kind: ApiVersion, part: Part | undefined, written: T): T {
   if (kind.parts.length === 0) return written;
   const dropped = part
     ? fieldsElsewhere(kind, part)

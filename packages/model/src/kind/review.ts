@@ -2,7 +2,7 @@ import type { Call } from '@cluster-apiserver/base';
 import type { UserInfo } from '../access.ts';
 import { type UnstoredKindDeclaration, defineUnstoredKind } from './unstored-kind.ts';
 import type { FieldDeclarations } from '../schema/schema.ts';
-import type { ObjectOf } from './kind.ts';
+import type { ObjectOf } from './object-of.ts';
 import type { KubeObject } from './object.ts';
 import type { ServedKind } from './served-kind.ts';
 

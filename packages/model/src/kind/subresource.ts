@@ -1,6 +1,6 @@
 import { type UnstoredKindDeclaration, defineUnstoredKind } from './unstored-kind.ts';
 import type { FieldDeclarations } from '../schema/schema.ts';
-import type { ObjectOf } from './kind.ts';
+import type { ObjectOf } from './object-of.ts';
 import type { KubeObject } from './object.ts';
 import type { EncodableKind } from './served-kind.ts';
 

@@ -1,5 +1,5 @@
 import { getOwn } from '@cluster-apiserver/base';
-import type { Kind } from '../kind/kind.ts';
+import type { ApiVersion } from '../kind/api-version.ts';
 import { requireFewCharacters, requireFewTerms, SelectorSyntaxError } from './selector-error.ts';
 
 /** A parsed field selector: every term must hold. */
@@ -50,12 +50,11 @@ function fieldValue({ name, namespace, fields }: Selectable, field: string): str
 }
 
 /** Reads a selector such as `metadata.name=a,reason!=Started`. A backslash takes `,`, `=` and itself into a value. */
-export function parseFieldSelector(text: string, kind: Kind): FieldSelector {
+export function parseFieldSelector(text: string, version: ApiVersion): FieldSelector {
   const terms = parseFieldTerms(text);
   for (const { field } of terms)
-    if (!isSelectable(kind, field)) throw new SelectorSyntaxError(kind.unknownSelectorField(field));
-  const stored = kind.view?.selectableFields ?? {};
-  return { terms: terms.map((term) => ({ ...term, field: getOwn(stored, term.field) ?? term.field })) };
+    if (!isSelectable(version, field)) throw new SelectorSyntaxError(version.unknownSelectorField(field));
+  return { terms: terms.map((term) => ({ ...term, field: getOwn(version.selectable, term.field) ?? term.field })) };
 }
 
 /** The terms of a selector, whatever fields they name. */
@@ -71,10 +70,8 @@ export function parseFieldTerms(text: string): FieldTerm[] {
   });
 }
 
-const isSelectable = (kind: Kind, field: string): boolean =>
-  field === 'metadata.name' ||
-  (field === 'metadata.namespace' && kind.namespaced) ||
-  Object.hasOwn(kind.selectableFields, field);
+const isSelectable = ({ namespaced, selectable }: ApiVersion, field: string): boolean =>
+  field === 'metadata.name' || (field === 'metadata.namespace' && namespaced) || Object.hasOwn(selectable, field);
 
 function splitTerms(text: string): string[] {
   const terms = [''];

@@ -1,7 +1,8 @@
-import type { Kind, Review } from '@cluster-apiserver/model';
+import type { SyncTask } from '@cluster-apiserver/base';
+import type { ApiVersion, Review } from '@cluster-apiserver/model';
 import type { ApiRequest } from '../exchange.ts';
 import { parseMediaRanges } from '../encoding/media-ranges.ts';
-import { type ServedGroup, listServedResources } from './served-groups.ts';
+import { type ServedGroup, type ServedVersion, listServedResources } from './served-groups.ts';
 
 /** Aggregated discovery: all groups with all resources in one response. */
 
@@ -28,21 +29,34 @@ export function negotiateAggregatedVersion(request: ApiRequest): AggregatedVersi
 
 const plainTypes = new Set(['*/*', 'application/*', 'application/json', 'application/yaml']);
 
-export const formatAggregatedList = (groups: readonly ServedGroup[], version: AggregatedVersion): object => ({
-  kind: listKind,
-  apiVersion: `${apiGroup}/${version}`,
-  metadata: {},
-  items: groups.map(({ name, versions }) => ({
-    metadata: name ? { name } : {},
-    versions: versions.map(({ version: servedVersion, kinds }) => ({
-      version: servedVersion,
-      resources: kinds.map(resource),
-      freshness: 'Current',
-    })),
-  })),
-});
+/** The list as JSON, in steps. Texts of versions are kept, because most changes concern one of them. */
+export function* aggregatedJson(groups: readonly ServedGroup[], version: AggregatedVersion): SyncTask<string> {
+  const items: string[] = [];
+  for (const { name, versions } of groups) {
+    const texts: string[] = [];
+    for (const served of versions) texts.push(yield* versionJson(served));
+    items.push(`{"metadata":${JSON.stringify(name ? { name } : {})},"versions":[${texts.join(',')}]}`);
+  }
+  const head = JSON.stringify({ kind: listKind, apiVersion: `${apiGroup}/${version}`, metadata: {}, items: [] });
+  return `${head.slice(0, -']}'.length)}${items.join(',')}]}`;
+}
 
-function resource(kind: Kind | Review): object {
+const jsonByVersion = new WeakMap<ServedVersion, string>();
+
+function* versionJson(served: ServedVersion): SyncTask<string> {
+  const known = jsonByVersion.get(served);
+  if (known !== undefined) return known;
+  const resources: object[] = [];
+  for (const kind of served.kinds) {
+    resources.push(resource(kind));
+    yield;
+  }
+  const text = JSON.stringify({ version: served.version, resources, freshness: 'Current' });
+  jsonByVersion.set(served, text);
+  return text;
+}
+
+function resource(kind: ApiVersion | Review): object {
   const [main, ...subresources] = listServedResources(kind).map(({ subresource, target, verbs }) => ({
     subresource,
     responseKind: { group: target.group, version: target.version, kind: target.kind },

@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { systemClock } from '@cluster-apiserver/base';
 import { defineKind, defineSubresource, subdomainNames } from '@cluster-apiserver/model';
 import { askDocuments } from '../../test/ask-documents.ts';
 import { discoveryRoutes } from './discovery.ts';
@@ -47,17 +48,13 @@ const version = {
   platform: '',
 };
 
-const ask = askDocuments(
-  discoveryRoutes(
-    [
-      kind('', 'v1', 'lamps'),
-      kind('', 'v1', 'bulbs'),
-      kind('shop.example', 'v1', 'lamps'),
-      kind('shop.example', 'v1beta1', 'lamps'),
-    ],
-    version,
-  ),
-);
+const kinds = [
+  kind('', 'v1', 'lamps'),
+  kind('', 'v1', 'bulbs'),
+  kind('shop.example', 'v1', 'lamps'),
+  kind('shop.example', 'v1beta1', 'lamps'),
+];
+const ask = askDocuments({}, [discoveryRoutes(() => kinds, version, systemClock)]);
 const json = async (path: string, accept?: string): Promise<unknown> =>
   JSON.parse((await ask(path, accept ? { accept } : {})).text);
 

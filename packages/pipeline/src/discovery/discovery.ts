@@ -1,9 +1,11 @@
-import type { Kind, Review } from '@cluster-apiserver/model';
+import { type Clock, runTask, type SyncTask } from '@cluster-apiserver/base';
 import type { ApiResponse } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
-import type { NonResourceHandler, NonResourceRoutes } from '../non-resource/router.ts';
+import { type LiveRoutes, liveRoutes, madeOnce, type NonResourceHandler } from '../non-resource/live-routes.ts';
+
 import {
   type PreparedBody,
+  type PreparedEncodings,
   respondEncoded,
   respondPrepared,
   prepareBody,
@@ -11,13 +13,13 @@ import {
 } from '../non-resource/prepared-response.ts';
 import {
   type AggregatedVersion,
+  aggregatedJson,
   negotiateAggregatedVersion,
-  formatAggregatedList,
   aggregatedMediaType,
-  aggregatedVersions,
 } from './aggregated.ts';
 import { formatCoreVersions, formatGroup, formatGroupList, formatResourceList } from './lists.ts';
-import { type ServedGroup, listServedGroups } from './served-groups.ts';
+import { liveGroups, type ServedKinds } from './live-groups.ts';
+import type { ServedGroup, ServedVersion } from './served-groups.ts';
 
 /** The response of `/version`. */
 export interface VersionInfo {
@@ -33,59 +35,55 @@ export interface VersionInfo {
 }
 
 /** The discovery paths: `/api`, `/apis`, those of groups and versions, and `/version`. */
-export function discoveryRoutes(kinds: readonly (Kind | Review)[], version: VersionInfo): NonResourceRoutes {
-  const groups = listServedGroups(kinds);
-  const core = groups.filter(({ name }) => name === '');
-  const named = groups.filter(({ name }) => name !== '');
-  const paths: [string, NonResourceHandler][] = [
-    ['/version', preparedHandler(version)],
-    ['/api', rootHandler(formatCoreVersions(core[0]), core)],
-    ['/apis', rootHandler(formatGroupList(named), named)],
-    ...core.flatMap(({ versions }) =>
-      versions.map((served): [string, NonResourceHandler] => [
-        `/api/${served.version}`,
-        objectHandler(formatResourceList(served)),
+export function discoveryRoutes(served: ServedKinds, version: VersionInfo, clock: Clock): LiveRoutes {
+  const ofVersion = madeOnce((one: ServedVersion) => objectHandler(() => formatResourceList(one)));
+  const ofGroup = madeOnce((group: ServedGroup) => objectHandler(() => formatGroup(group)));
+  const ownVersion = prepareEncodings(version);
+  return liveRoutes(liveGroups(served), (groups) => {
+    const core = groups.filter(({ name }) => name === '');
+    const named = groups.filter(({ name }) => name !== '');
+    const paths: (readonly [string, NonResourceHandler])[] = [
+      ['/version', (context) => respondEncoded(context, ownVersion)],
+      ['/api', rootHandler(() => formatCoreVersions(core[0]), core, clock)],
+      ['/apis', rootHandler(() => formatGroupList(named), named, clock)],
+      ...core.flatMap(({ versions }) => versions.map((one) => [`/api/${one.version}`, ofVersion(one)] as const)),
+      ...named.flatMap((group) => [
+        [`/apis/${group.name}`, ofGroup(group)] as const,
+        ...group.versions.map((one) => [`/apis/${one.groupVersion}`, ofVersion(one)] as const),
       ]),
-    ),
-    ...named.flatMap((served): [string, NonResourceHandler][] => [
-      [`/apis/${served.name}`, objectHandler(formatGroup(served))],
-      ...served.versions.map((one): [string, NonResourceHandler] => [
-        `/apis/${one.groupVersion}`,
-        objectHandler(formatResourceList(one)),
-      ]),
-    ]),
-  ];
-  // Clients that are generated from published OpenAPI documents append a slash.
-  return Object.fromEntries(paths.flatMap(([path, document]) => [[path, document] as const, [`${path}/`, document]]));
-}
-
-function preparedHandler(value: object): NonResourceHandler {
-  const encodings = prepareEncodings(value);
-  return (context) => respondEncoded(context, encodings);
+    ];
+    // Clients that are generated from published OpenAPI documents append a slash.
+    return paths.flatMap(([path, document]) => [[path, document] as const, [`${path}/`, document] as const]);
+  });
 }
 
 /** A path that serves both forms of discovery. */
-function rootHandler(list: object, groups: readonly ServedGroup[]): NonResourceHandler {
+function rootHandler(list: () => object, groups: readonly ServedGroup[], clock: Clock): NonResourceHandler {
   const unaggregated = objectHandler(list);
-  const aggregated = new Map(
-    aggregatedVersions.map((version: AggregatedVersion) => [
-      version,
-      prepareBody(aggregatedMediaType(version), `${JSON.stringify(formatAggregatedList(groups, version))}\n`),
-    ]),
-  );
+  const aggregated = new Map<AggregatedVersion, PreparedBody | Promise<PreparedBody>>();
+  const prepare = (version: AggregatedVersion): PreparedBody | Promise<PreparedBody> =>
+    runTask(clock, undefined, prepareAggregated(groups, version));
   return (context, parameters, paths) => {
     const version = negotiateAggregatedVersion(context.request);
-    const found = version && aggregated.get(version);
-    return found
-      ? recordObject(context, found, respondPrepared(context, found))
-      : unaggregated(context, parameters, paths);
+    if (!version) return unaggregated(context, parameters, paths);
+    const body = aggregated.get(version) ?? prepare(version);
+    aggregated.set(version, body);
+    const respond = (found: PreparedBody): ApiResponse => recordObject(context, found, respondPrepared(context, found));
+    return body instanceof Promise ? body.then(respond) : respond(body);
   };
 }
 
+function* prepareAggregated(groups: readonly ServedGroup[], version: AggregatedVersion): SyncTask<PreparedBody> {
+  return prepareBody(aggregatedMediaType(version), `${yield* aggregatedJson(groups, version)}\n`);
+}
+
 /** For API objects. Like kube-apiserver, audit events of the level RequestResponse contain these, but not `/version`. */
-function objectHandler(value: object): NonResourceHandler {
-  const encodings = prepareEncodings(value);
-  return (context) => recordObject(context, encodings.json, respondEncoded(context, encodings));
+function objectHandler(valueOf: () => object): NonResourceHandler {
+  let encodings: PreparedEncodings | undefined;
+  return (context) => {
+    encodings ??= prepareEncodings(valueOf());
+    return recordObject(context, encodings.json, respondEncoded(context, encodings));
+  };
 }
 
 function recordObject({ audit }: AuthenticatedContext, { bytes }: PreparedBody, response: ApiResponse): ApiResponse {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { GroupVersionKind, Kind, Review } from '@cluster-apiserver/model';
+import type { GroupVersionKind, ApiVersion, Review } from '@cluster-apiserver/model';
 import { type ServedGroup, type ServedVersion, listServedResources } from './served-groups.ts';
 
 /** Unaggregated discovery: versions, groups and resources in separate requests. */
@@ -36,7 +36,7 @@ export const formatResourceList = ({ groupVersion, version, kinds }: ServedVersi
   resources: kinds.flatMap(formatResources),
 });
 
-const formatResources = (kind: Kind | Review): object[] =>
+const formatResources = (kind: ApiVersion | Review): object[] =>
   listServedResources(kind).map(({ subresource, target, verbs }) =>
     subresource === undefined
       ? {

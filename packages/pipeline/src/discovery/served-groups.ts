@@ -1,4 +1,4 @@
-import type { GroupVersionKind, Kind, Review } from '@cluster-apiserver/model';
+import type { GroupVersionKind, ApiVersion, Review } from '@cluster-apiserver/model';
 import { endpointsOf } from '../endpoints/endpoints.ts';
 
 /** The groups and versions that are served, in the order in which discovery lists them. */
@@ -11,11 +11,11 @@ export interface ServedVersion {
   readonly version: string;
   /** `v1`, or `group/version`. */
   readonly groupVersion: string;
-  readonly kinds: readonly (Kind | Review)[];
+  readonly kinds: readonly (ApiVersion | Review)[];
 }
 
 /** Groups and versions in the order of their declaration, kinds by their plural. */
-export function listServedGroups(kinds: readonly (Kind | Review)[]): readonly ServedGroup[] {
+export function listServedGroups(kinds: readonly (ApiVersion | Review)[]): readonly ServedGroup[] {
   return [...Map.groupBy(kinds, ({ group }) => group)].map(([name, ofGroup]) => ({
     name,
     versions: [...Map.groupBy(ofGroup, ({ version }) => version)].map(([version, ofVersion]) => ({
@@ -36,7 +36,7 @@ export interface ServedResource {
 }
 
 /** The resource itself first. Verbs are in alphabetical order. */
-export const listServedResources = (kind: Kind | Review): readonly ServedResource[] =>
+export const listServedResources = (kind: ApiVersion | Review): readonly ServedResource[] =>
   [...Map.groupBy(endpointsOf(kind), ({ subresource }) => subresource)].map(([subresource, endpoints]) => ({
     subresource,
     target: endpoints[0]?.target ?? kind,

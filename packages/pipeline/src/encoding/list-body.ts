@@ -3,18 +3,19 @@ import {
   encodeMessage,
   encodeEnvelope,
   formatShardSelector,
-  type Kind,
+  type EncodableKind,
   type KubeObject,
   type ListMetadata,
   messageParts,
   typePrefix,
 } from '@cluster-apiserver/model';
-import type { ObjectList, Resource } from '@cluster-apiserver/registry';
+import type { Resource } from '@cluster-apiserver/registry';
 import type { SizedBody, ChunkedBody } from '../exchange.ts';
 import { slicedBody, type Steps, encodeTextInSteps } from './sliced-body.ts';
 import { countCharacters, joinItems, joinShortItems } from './join-items.ts';
 import type { ResponseFormat, Transform } from './negotiate.ts';
 import { largeCharacters, listItemJson, decodeServedObject } from './object-json.ts';
+import type { EncodableList, ServedForm } from './served-form.ts';
 import { listSchema, createListTransform } from './transform.ts';
 
 /**
@@ -22,17 +23,17 @@ import { listSchema, createListTransform } from './transform.ts';
  * so that a list of any length takes the memory of one slice.
  */
 export function listBody(
-  resource: Resource,
+  resource: ServedForm & Pick<Resource, 'clock'>,
   { encoding, transform }: ResponseFormat,
-  list: ObjectList,
+  list: EncodableList,
 ): SizedBody | ChunkedBody | Promise<SizedBody> {
-  const { served, clock } = resource;
-  if (encoding === 'json' && !transform && !served.view) return jsonListBody(resource.kind, list);
+  const { served, clock, fromStored } = resource;
+  if (encoding === 'json' && !transform && !fromStored) return jsonListBody(served, list);
   const nowMs = clock.now();
   const begin = (): Steps =>
     encoding === 'protobuf'
-      ? encodeProtobufInSteps(served, transform, list, nowMs)
-      : encodeTextInSteps(encoding, listJson(served, transform, list, nowMs));
+      ? encodeProtobufInSteps(resource, transform, list, nowMs)
+      : encodeTextInSteps(encoding, listJson(resource, transform, list, nowMs));
   return slicedBody(loopOf(clock), begin, countCharacters(list.items));
 }
 
@@ -40,7 +41,7 @@ export function listBody(
 const shortListBytesMax = 8 * 1024;
 
 /** Joins the bytes of the objects: nothing is parsed, and nothing of a long list is copied before it is sent. */
-function jsonListBody(kind: Kind, list: ObjectList): SizedBody {
+function jsonListBody(kind: EncodableKind, list: EncodableList): SizedBody {
   const { items } = list;
   const head = JSON.stringify({
     kind: `${kind.kind}List`,
@@ -54,7 +55,7 @@ function jsonListBody(kind: Kind, list: ObjectList): SizedBody {
   return join(begin, items, skipped, ']}\n');
 }
 
-const metadataOf = ({ revision, continue: token, remainingItemCount, shards }: ObjectList): ListMetadata => ({
+const metadataOf = ({ revision, continue: token, remainingItemCount, shards }: EncodableList): ListMetadata => ({
   resourceVersion: String(revision),
   ...(token !== undefined && { continue: token }),
   ...(remainingItemCount !== undefined && { remainingItemCount }),
@@ -63,18 +64,18 @@ const metadataOf = ({ revision, continue: token, remainingItemCount, shards }: O
 
 /** Generates the JSON of a list: an empty list whose items, at its end, are filled in. */
 export function* listJson(
-  kind: Kind,
+  form: ServedForm,
   transform: Transform | undefined,
-  list: ObjectList,
+  list: EncodableList,
   nowMs: number,
 ): Generator<string | undefined> {
-  const listTransform = createListTransform(kind, metadataOf(list), transform, nowMs);
+  const listTransform = createListTransform(form.served, metadataOf(list), transform, nowMs);
   yield JSON.stringify(listTransform.empty).slice(0, -']}'.length);
   let isFirst = true;
   for (const { json } of list.items) {
     if (!isFirst) yield ',';
     isFirst = false;
-    yield* listItemJson(kind, listTransform, json, nowMs);
+    yield* listItemJson(form, listTransform, json, nowMs);
   }
   yield ']}';
 }
@@ -85,24 +86,24 @@ export function* listJson(
  * are only measured, and encoded again while they are sent.
  */
 function* encodeProtobufInSteps(
-  kind: Kind,
+  form: ServedForm,
   transform: Transform | undefined,
-  list: ObjectList,
+  list: EncodableList,
   nowMs: number,
 ): Generator<Uint8Array | undefined> {
-  const { empty } = createListTransform(kind, metadataOf(list), transform, nowMs);
-  const head = encodeMessage(listSchema(kind, transform), empty);
+  const { empty } = createListTransform(form.served, metadataOf(list), transform, nowMs);
+  const head = encodeMessage(listSchema(form.served, transform), empty);
   const kept = new PartBuffer();
   try {
     let length = head.length;
-    for (const part of encodeProtobufItems(kind, transform, list, nowMs)) {
+    for (const part of encodeProtobufItems(form, transform, list, nowMs)) {
       length += part?.length ?? 0;
       if (part) kept.add(part);
       yield;
     }
     yield encodeEnvelope(empty, length);
     yield head;
-    yield* kept.take() ?? encodeProtobufItems(kind, transform, list, nowMs);
+    yield* kept.take() ?? encodeProtobufItems(form, transform, list, nowMs);
   } finally {
     kept.drop();
   }
@@ -167,13 +168,13 @@ class PartBuffer {
 }
 
 function* encodeProtobufItems(
-  kind: Kind,
+  form: ServedForm,
   transform: Transform | undefined,
-  list: ObjectList,
+  list: EncodableList,
   nowMs: number,
 ): Generator<Uint8Array | undefined> {
-  const { members } = createListTransform(kind, metadataOf(list), transform, nowMs);
-  const schema = listSchema(kind, transform);
+  const { members } = createListTransform(form.served, metadataOf(list), transform, nowMs);
+  const schema = listSchema(form.served, transform);
   let batch: KubeObject[] = [];
   let characters = 0;
   const encodeBatch = (): Uint8Array => {
@@ -183,7 +184,7 @@ function* encodeProtobufItems(
     return message;
   };
   for (const { json } of list.items) {
-    const object = yield* decodeServedObject(kind, json);
+    const object = yield* decodeServedObject(form, json);
     if (json.length > largeCharacters) {
       if (batch.length > 0) yield encodeBatch();
       yield* yield* messageParts(schema, { items: members([object]) });

@@ -3,31 +3,32 @@ import {
   type ByteString,
   encodeMessage,
   encodeEnvelope,
-  type Kind,
   type KubeObject,
   messageParts,
   type EncodableKind,
 } from '@cluster-apiserver/model';
-import type { Outcome, Resource } from '@cluster-apiserver/registry';
+import type { Resource } from '@cluster-apiserver/registry';
 import type { SizedBody, ChunkedBody } from '../exchange.ts';
 import { hasTypeNames } from './encode.ts';
 import { slicedBody, type Steps, encodeTextInSteps } from './sliced-body.ts';
 import type { ResponseFormat, Transform } from './negotiate.ts';
 import { largeCharacters, objectJson, decodeServedObject } from './object-json.ts';
+import type { EncodableObject, ServedForm } from './served-form.ts';
 import { objectSchema, transformObject } from './transform.ts';
 
 /** Encodes a stored object. For plain JSON its bytes are ready. */
 export function objectBody(
-  { served: kind, clock }: Resource,
+  resource: ServedForm & Pick<Resource, 'clock'>,
   { encoding, transform }: ResponseFormat,
-  { json }: Outcome,
+  { json }: EncodableObject,
 ): SizedBody | ChunkedBody | Promise<SizedBody> {
-  if (encoding === 'json' && !transform && !kind.view) return `${json}\n`;
+  const { clock, fromStored } = resource;
+  if (encoding === 'json' && !transform && !fromStored) return `${json}\n`;
   const nowMs = clock.now();
   const begin = (): Steps =>
     encoding === 'protobuf'
-      ? encodeStoredProtobuf(kind, transform, json, nowMs)
-      : encodeTextInSteps(encoding, objectJson(kind, transform, json, { nowMs }));
+      ? encodeStoredProtobuf(resource, transform, json, nowMs)
+      : encodeTextInSteps(encoding, objectJson(resource, transform, json, { nowMs }));
   return slicedBody(loopOf(clock), begin, json.length);
 }
 
@@ -73,10 +74,10 @@ export function* encodeProtobufInSteps(
 }
 
 export function* encodeStoredProtobuf(
-  kind: Kind,
+  form: ServedForm,
   transform: Transform | undefined,
   json: ByteString,
   nowMs: number,
 ): Generator<Uint8Array | undefined> {
-  yield* encodeProtobufInSteps(kind, transform, yield* decodeServedObject(kind, json), json.length, nowMs);
+  yield* encodeProtobufInSteps(form.served, transform, yield* decodeServedObject(form, json), json.length, nowMs);
 }

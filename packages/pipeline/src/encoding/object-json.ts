@@ -1,11 +1,9 @@
 import { invariant } from '@cluster-apiserver/base';
 import {
-  toServed,
   type ByteString,
   bytesOf,
   decodeStored,
   isKubeObject,
-  type Kind,
   type KubeObject,
   metaApiVersion,
   tableOf,
@@ -13,6 +11,7 @@ import {
 } from '@cluster-apiserver/model';
 import type { Transform, TableTransform } from './negotiate.ts';
 import { parseInSteps, findMemberText } from './parse-in-steps.ts';
+import { inServedForm, type ServedForm } from './served-form.ts';
 import { type ListTransform, tableOfObject, type TableOfObjectOptions, transformObject } from './transform.ts';
 
 /**
@@ -27,10 +26,10 @@ const textOf = (json: ByteString): string =>
   Buffer.byteLength(json) === json.length ? json : bytesOf(json).toString();
 
 /** Decodes a stored object in the served version. */
-export function* decodeServedObject(kind: Kind, json: ByteString): Generator<undefined, KubeObject> {
-  if (json.length <= largeCharacters) return toServed(kind, decodeStored(json));
+export function* decodeServedObject(form: ServedForm, json: ByteString): Generator<undefined, KubeObject> {
+  if (json.length <= largeCharacters) return inServedForm(form, decodeStored(json));
   const object = yield* parseObjectInSteps(textOf(json));
-  return kind.view ? { ...toServed(kind, withoutMetadata(object)), metadata: object.metadata } : object;
+  return form.fromStored ? { ...inServedForm(form, withoutMetadata(object)), metadata: object.metadata } : object;
 }
 
 function* parseObjectInSteps(text: string): Generator<undefined, KubeObject> {
@@ -39,71 +38,71 @@ function* parseObjectInSteps(text: string): Generator<undefined, KubeObject> {
   return object;
 }
 
-/** Metadata is the same in every view; everything else is small. */
+/** Metadata are the same in every version; everything else is small. */
 const withoutMetadata = (object: KubeObject): KubeObject => ({ ...object, metadata: {} });
 
 /** The JSON of the object, transformed if requested. */
 export function* objectJson(
-  kind: Kind,
+  form: ServedForm,
   transform: Transform | undefined,
   json: ByteString,
   options: TableOfObjectOptions,
 ): Generator<string | undefined> {
-  if (!transform) yield* servedJson(kind, json);
+  if (!transform) yield* servedJson(form, json);
   else if (json.length <= largeCharacters)
-    yield JSON.stringify(transformObject(kind, toServed(kind, decodeStored(json)), transform, options));
-  else if (transform.as === 'Table') yield* largeTableJson(kind, transform, json, options);
+    yield JSON.stringify(transformObject(form.served, inServedForm(form, decodeStored(json)), transform, options));
+  else if (transform.as === 'Table') yield* largeTableJson(form, transform, json, options);
   else yield* partialMetadataJson(transform, json);
 }
 
 function* largeTableJson(
-  kind: Kind,
+  form: ServedForm,
   transform: TableTransform,
   json: ByteString,
   options: TableOfObjectOptions,
 ): Generator<string | undefined> {
-  const object = yield* decodeServedObject(kind, json);
-  const table = tableOfObject(kind, { metadata: object.metadata }, transform, options);
+  const object = yield* decodeServedObject(form, json);
+  const table = tableOfObject(form.served, { metadata: object.metadata }, transform, options);
   yield JSON.stringify({ ...table, rows: [] }).slice(0, -']}'.length);
-  yield* tableRowJson(kind, transform, json, object, options.nowMs);
+  yield* tableRowJson(form, transform, json, object, options.nowMs);
   yield ']}';
 }
 
 /** The JSON of a list item, transformed if requested. */
 export function* listItemJson(
-  kind: Kind,
+  form: ServedForm,
   { members, transform }: ListTransform,
   json: ByteString,
   nowMs: number,
 ): Generator<string | undefined> {
-  if (json.length <= largeCharacters && (transform || kind.view)) {
-    yield JSON.stringify(members([toServed(kind, decodeStored(json))])[0]);
+  if (json.length <= largeCharacters && (transform || form.fromStored)) {
+    yield JSON.stringify(members([inServedForm(form, decodeStored(json))])[0]);
   } else if (!transform) {
     // Items omit kind and apiVersion, which the list has.
-    const names = typePrefix(kind.kind, kind.apiVersion).length;
+    const names = typePrefix(form.served.kind, form.served.apiVersion).length;
     let isFirst = true;
-    for (const part of servedJson(kind, json)) {
+    for (const part of servedJson(form, json)) {
       yield part !== undefined && isFirst ? `{${part.slice(names)}` : part;
       if (part !== undefined) isFirst = false;
     }
   } else if (transform.as === 'Table')
-    yield* tableRowJson(kind, transform, json, yield* decodeServedObject(kind, json), nowMs);
+    yield* tableRowJson(form, transform, json, yield* decodeServedObject(form, json), nowMs);
   else yield* partialMetadataJson(transform, json);
 }
 
 /** The first part has kind and apiVersion, and no part ends inside a token. */
-function* servedJson(kind: Kind, json: ByteString): Generator<string | undefined> {
-  if (!kind.view) yield textOf(json);
-  else if (json.length <= largeCharacters) yield JSON.stringify(toServed(kind, decodeStored(json)));
-  else yield* largeViewJson(kind, json);
+function* servedJson(form: ServedForm, json: ByteString): Generator<string | undefined> {
+  if (!form.fromStored) yield textOf(json);
+  else if (json.length <= largeCharacters) yield JSON.stringify(inServedForm(form, decodeStored(json)));
+  else yield* largeConvertedJson(form, json);
 }
 
-/** The metadata is copied: it is the same in every view. */
-function* largeViewJson(kind: Kind, json: ByteString): Generator<string | undefined> {
+/** The metadata are copied: they are the same in every version. */
+function* largeConvertedJson(form: ServedForm, json: ByteString): Generator<string | undefined> {
   const text = textOf(json);
   const metadata = yield* findMemberText(text, 'metadata');
   const object = yield* parseObjectInSteps(text);
-  const served = JSON.stringify(toServed(kind, withoutMetadata(object)));
+  const served = JSON.stringify(inServedForm(form, withoutMetadata(object)));
   const replaced = `"metadata":${yield* findMemberText(served, 'metadata')}`;
   const at = served.indexOf(`,${replaced}`) + 1;
   yield served.slice(0, at);
@@ -118,15 +117,15 @@ function* partialMetadataJson({ version }: Transform, json: ByteString): Generat
 }
 
 function* tableRowJson(
-  kind: Kind,
+  form: ServedForm,
   transform: TableTransform,
   json: ByteString,
   object: KubeObject,
   nowMs: number,
 ): Generator<string | undefined> {
-  const [row] = tableOf(kind, [object], {}, { ...transform, include: 'None', namesColumns: false, nowMs }).rows;
+  const [row] = tableOf(form.served, [object], {}, { ...transform, include: 'None', namesColumns: false, nowMs }).rows;
   yield JSON.stringify(row).slice(0, -'null}'.length);
   if (transform.include === 'None') yield 'null';
-  else yield* transform.include === 'Metadata' ? partialMetadataJson(transform, json) : servedJson(kind, json);
+  else yield* transform.include === 'Metadata' ? partialMetadataJson(transform, json) : servedJson(form, json);
   yield '}';
 }

@@ -1,18 +1,16 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { type Clock, systemClock } from '@cluster-apiserver/base';
+import { type Clock, invariant, requireValue, systemClock } from '@cluster-apiserver/base';
 import {
-  toServed,
   toClientForm,
   decode,
   decodeStored,
   defineKind,
-  defineView,
   encodeProtobuf,
   encodeStored,
   field,
   formatYaml,
   int32,
-  type Kind,
+  type ApiVersion,
   type KubeObject,
   list,
   object,
@@ -30,6 +28,7 @@ import type { Encoding } from './encode.ts';
 import { listBody } from './list-body.ts';
 import type { ResponseFormat, Transform } from './negotiate.ts';
 import { objectBody } from './object-body.ts';
+import { inServedForm } from './served-form.ts';
 import { listSchema, objectSchema, createListTransform, transformObject } from './transform.ts';
 
 /** A body generated in slices equals, byte for byte, the value encoded at once. */
@@ -50,19 +49,20 @@ const robot = defineKind({
   ownsOthers: true,
   deletedAnswer: 'object',
   subresources: [],
+  otherVersions: [
+    {
+      group: 'machines.example',
+      version: 'v2',
+      fields: { limbs: field(3, int32, ''), words: field(2, stringMap, ''), parts: field(4, list(part, 'atomic'), '') },
+      renamed: { limbs: 'arms' },
+      selectableFields: {},
+      validate: () => [],
+    },
+  ],
   selectableFields: {},
   unknownSelectorField: (name) => name,
 });
-const machine = defineView<KubeObject>({
-  of: robot,
-  group: 'machines.example',
-  version: 'v2',
-  description: 'For these tests.',
-  fields: { limbs: field(3, int32, ''), words: field(2, stringMap, ''), parts: field(4, list(part, 'atomic'), '') },
-  renamed: { limbs: 'arms' },
-  selectableFields: {},
-  validate: () => [],
-});
+const machine = requireValue(robot.versions[1]);
 
 const stored = (name: string, more: object = {}, metadata: object = {}): string => {
   const known = { name, namespace: 'n', uid: `uid-${name}`, creationTimestamp: '2026-01-01T00:00:00Z' };
@@ -152,7 +152,12 @@ async function bytesOf(body: ApiResponse['body'] | Promise<ApiResponse['body']>)
   return Buffer.concat(pieces);
 }
 
-const resourceOf = (served: Kind): Resource => ({ kind: robot, served, clock }) as unknown as Resource;
+const resourceOf = (served: ApiVersion): Resource => {
+  const { conversion } = robot;
+  invariant(conversion.isImmediate, 'names are converted at once');
+  const fromStored = served === robot ? undefined : (object: KubeObject) => conversion.convert(object, robot, served);
+  return { kind: robot, served, fromStored, clock } as unknown as Resource;
+};
 const listOf = (items: readonly string[]): ObjectList =>
   ({
     items: items.map((json) => ({ json })),
@@ -167,7 +172,7 @@ const cases = [robot, machine].flatMap((kind) =>
 
 describe.each(cases)('%s of %s as %s', (_, __, ___, kind, form) => {
   test.each(Object.entries(lists))('a list of %s', async (____, items) => {
-    const objects = items.map((json) => toServed(kind, decodeStored(json)));
+    const objects = items.map((json) => inServedForm(resourceOf(kind), decodeStored(json)));
     const { empty, members } = createListTransform(kind, metadata, form.transform, nowMs);
     const value = { ...empty, [form.transform?.as === 'Table' ? 'rows' : 'items']: members(objects) };
     const expected = atOnce(form.encoding, value, listSchema(kind, form.transform));
@@ -181,12 +186,16 @@ describe.each(cases)('%s of %s as %s', (_, __, ___, kind, form) => {
         ? { ...form.transform, as: 'PartialObjectMetadata' }
         : form.transform;
     for (const json of [small[0] as string, ...large]) {
-      const served = toServed(kind, decodeStored(json));
+      const served = inServedForm(resourceOf(kind), decodeStored(json));
       const value = transform ? transformObject(kind, served, transform, { nowMs }) : served;
       const expected = atOnce(form.encoding, value, objectSchema(kind, transform));
-      const body = objectBody(resourceOf(kind), { encoding: form.encoding, ...(transform && { transform }) }, {
-        json,
-      } as Parameters<typeof objectBody>[2]);
+      const body = objectBody(
+        resourceOf(kind),
+        { encoding: form.encoding, ...(transform && { transform }) },
+        {
+          json,
+        },
+      );
       expect((await bytesOf(body)).equals(expected)).toBe(true);
     }
   });

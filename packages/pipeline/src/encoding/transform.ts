@@ -1,5 +1,5 @@
 import {
-  type Kind,
+  type ApiVersion,
   type KubeObject,
   type ListMetadata,
   type ObjectSchema,
@@ -43,7 +43,7 @@ const versionOf = ({ metadata: { resourceVersion } }: KubeObject): ListMetadata 
 export const objectSchema = (kind: EncodableKind, transform: Transform | undefined): ObjectSchema =>
   transform ? partialMetadataSchema : kind.schema;
 
-export const listSchema = (kind: Kind, transform: Transform | undefined): ObjectSchema =>
+export const listSchema = (kind: ApiVersion, transform: Transform | undefined): ObjectSchema =>
   transform ? partialMetadataListSchema : kind.listSchema;
 
 /** How a list is transformed: an empty list, and the items to fill in at its end. */
@@ -60,7 +60,7 @@ function withoutTypeNames(object: KubeObject): object {
 }
 
 export function createListTransform(
-  kind: Kind,
+  kind: ApiVersion,
   metadata: ListMetadata,
   transform: Transform | undefined,
   nowMs: number,

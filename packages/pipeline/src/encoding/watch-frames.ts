@@ -1,9 +1,9 @@
-import { loopOf } from '@cluster-apiserver/base';
+import { callUntil, requireValue, loopOf } from '@cluster-apiserver/base';
 import {
   type ByteString,
   bytesOf,
   decode,
-  type Kind,
+  type EncodableKind,
   type KubeObject,
   type Status,
   type StatusError,
@@ -17,6 +17,7 @@ import { contentTypes, encode } from './encode.ts';
 import type { ResponseFormat, Transform } from './negotiate.ts';
 import { encodeProtobufInSteps, encodeStoredProtobuf } from './object-body.ts';
 import { largeCharacters, objectJson } from './object-json.ts';
+import { convertBefore, type EncodableObject, isConvertedBefore, type ServedForm } from './served-form.ts';
 import { encodeAtOnce, encodeInSteps, joinSteps, type Parts, type Steps } from './sliced-body.ts';
 import { type TableOfObjectOptions, transformObject } from './transform.ts';
 
@@ -25,6 +26,9 @@ import { type TableOfObjectOptions, transformObject } from './transform.ts';
  * the encoded batch.
  */
 export type FrameWriter = (events: readonly WatchEvent[]) => Buffer | Promise<Buffer>;
+
+/** What encoders read of an event. */
+type EncodableEvent = Bookmark | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly outcome: EncodableObject };
 
 /** The encoders of one watch format. */
 export interface Frames {
@@ -40,9 +44,10 @@ export type Framing = 'stream' | 'messages';
 
 /** Returns a cache of the encoders of each format, so that watchers share encoded events. */
 export function createFrameCache(resource: Resource): (format: ResponseFormat, framing: Framing) => Frames {
-  const jsonFrameSet = resource.served.view
-    ? undefined
-    : { stream: jsonStreamFrames(resource.kind), messages: jsonMessageFrames(resource.kind) };
+  const jsonFrameSet =
+    resource.kind === resource.served
+      ? { stream: jsonStreamFrames(resource.kind), messages: jsonMessageFrames(resource.kind) }
+      : undefined;
   const others = new Map<string, Frames>();
   return (format, framing) => {
     if (jsonFrameSet && format.encoding === 'json' && !format.transform) return jsonFrameSet[framing];
@@ -54,7 +59,7 @@ export function createFrameCache(resource: Resource): (format: ResponseFormat, f
 }
 
 /** Joins the ready bytes of the objects. */
-function jsonStreamFrames(kind: Kind): Frames {
+function jsonStreamFrames(kind: EncodableKind): Frames {
   const write: FrameWriter = (events) => bytesOf(events.map((event) => jsonLine(kind, event)).join(''));
   return {
     contentType: contentTypes.json,
@@ -64,7 +69,7 @@ function jsonStreamFrames(kind: Kind): Frames {
   };
 }
 
-function jsonMessageFrames(kind: Kind): Frames {
+function jsonMessageFrames(kind: EncodableKind): Frames {
   const write: FrameWriter = (events) =>
     Buffer.concat(events.map((event) => encodeMessage('text', bytesOf(jsonLine(kind, event)))));
   return {
@@ -75,30 +80,33 @@ function jsonMessageFrames(kind: Kind): Frames {
   };
 }
 
-function jsonLine(kind: Kind, event: WatchEvent): ByteString {
+function jsonLine(kind: EncodableKind, event: WatchEvent): ByteString {
   const object = event.type === 'BOOKMARK' ? JSON.stringify(bookmarkObject(kind, event)) : event.outcome.json;
   return `{"type":"${event.type}","object":${object}}\n`;
 }
 
-function createFrames(
-  { served: kind, clock }: Resource,
-  { encoding, transform }: ResponseFormat,
-  framing: Framing,
-): Frames {
+function createFrames(resource: Resource, { encoding, transform }: ResponseFormat, framing: Framing): Frames {
+  const { clock } = resource;
   const isProtobuf = encoding === 'protobuf';
   const frame = (isProtobuf ? protobufFrames : jsonFrames)[framing];
   const encodeObject = isProtobuf ? encodeEventProtobuf : encodeEventJson;
-  function* generate(events: readonly WatchEvent[], namesColumns: boolean): Steps {
+  function* generate(events: readonly EncodableEvent[], namesColumns: boolean): Steps {
     const nowMs = clock.now();
     for (const [at, event] of events.entries())
-      yield* frame(event.type, encodeObject(kind, transform, event, { nowMs, namesColumns: namesColumns && at === 0 }));
+      yield* frame(
+        event.type,
+        encodeObject(resource, transform, event, { nowMs, namesColumns: namesColumns && at === 0 }),
+      );
   }
-  const writer =
-    (namesColumns: boolean): FrameWriter =>
-    (events) => {
-      const steps = generate(events, namesColumns);
-      return events.some(isLarge) ? encodeInSteps(loopOf(clock), steps) : encodeAtOnce(steps);
-    };
+  const encodeEvents = (events: readonly EncodableEvent[], namesColumns: boolean): Buffer | Promise<Buffer> => {
+    const steps = generate(events, namesColumns);
+    return events.some(isLarge) ? encodeInSteps(loopOf(clock), steps) : encodeAtOnce(steps);
+  };
+  // Watchers share the frames, so a batch is converted once for all of them.
+  const writer = (namesColumns: boolean): FrameWriter =>
+    isConvertedBefore(resource)
+      ? async (events) => encodeEvents(await convertEvents(resource, events), namesColumns)
+      : (events) => encodeEvents(events, namesColumns);
   const later = writer(false);
   return {
     contentType: isProtobuf ? `${contentTypes.protobuf};stream=watch` : contentTypes.json,
@@ -108,26 +116,40 @@ function createFrames(
   };
 }
 
-const isLarge = (event: WatchEvent): boolean =>
+const isLarge = (event: EncodableEvent): boolean =>
   event.type !== 'BOOKMARK' && event.outcome.json.length > largeCharacters;
 
+/** A watch may last for hours, and a conversion may not. */
+const conversionTimeoutMs = 30_000;
+
+/** Rejects if an object cannot be converted, which ends the watches of this version with an ERROR event. */
+async function convertEvents(resource: Resource, events: readonly WatchEvent[]): Promise<readonly EncodableEvent[]> {
+  const outcomes = events.flatMap((event) => (event.type === 'BOOKMARK' ? [] : [event.outcome]));
+  const call = callUntil(resource.clock.monotonicMs() + conversionTimeoutMs);
+  const converted = (await convertBefore(resource, outcomes, call)).values();
+  return events.map((event) => {
+    if (event.type === 'BOOKMARK') return event;
+    return { type: event.type, outcome: requireValue(converted.next().value, 'a conversion leaves out no object') };
+  });
+}
+
 type EncodeEvent = (
-  kind: Kind,
+  form: ServedForm,
   transform: Transform | undefined,
-  event: WatchEvent,
+  event: EncodableEvent,
   options: TableOfObjectOptions,
 ) => Steps;
 
-const encodeEventProtobuf: EncodeEvent = (kind, transform, event, { nowMs }) =>
+const encodeEventProtobuf: EncodeEvent = (form, transform, event, { nowMs }) =>
   event.type === 'BOOKMARK'
-    ? encodeProtobufInSteps(kind, transform, bookmarkObject(kind, event), 0, nowMs)
-    : encodeStoredProtobuf(kind, transform, event.outcome.json, nowMs);
+    ? encodeProtobufInSteps(form.served, transform, bookmarkObject(form.served, event), 0, nowMs)
+    : encodeStoredProtobuf(form, transform, event.outcome.json, nowMs);
 
-const encodeEventJson: EncodeEvent = function* (kind, transform, event, options) {
+const encodeEventJson: EncodeEvent = function* (form, transform, event, options) {
   if (event.type === 'BOOKMARK') {
-    const object = bookmarkObject(kind, event);
-    yield JSON.stringify(transform ? transformObject(kind, object, transform, options) : object);
-  } else yield* objectJson(kind, transform, event.outcome.json, options);
+    const object = bookmarkObject(form.served, event);
+    yield JSON.stringify(transform ? transformObject(form.served, object, transform, options) : object);
+  } else yield* objectJson(form, transform, event.outcome.json, options);
 };
 
 /** Encodes one event around its object. */
@@ -166,7 +188,10 @@ const encodeStatusProtobuf = (status: Status): Buffer => encode('protobuf', stat
 const initialEventsEnd = { 'k8s.io/initial-events-end': 'true', 'platform.io/initial-events-end': 'true' };
 
 /** An object of the kind with nothing but a resourceVersion. */
-function bookmarkObject({ schema, kind, apiVersion }: Kind, { revision, endsInitialEvents }: Bookmark): KubeObject {
+function bookmarkObject(
+  { schema, kind, apiVersion }: EncodableKind,
+  { revision, endsInitialEvents }: Bookmark,
+): KubeObject {
   const metadata = { resourceVersion: String(revision), ...(endsInitialEvents && { annotations: initialEventsEnd }) };
   return decode(schema, { kind, apiVersion, metadata }, () => {});
 }

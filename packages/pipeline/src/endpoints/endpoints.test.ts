@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { defineReview } from '@cluster-apiserver/model';
 import { type OpenPipeline, openPipeline } from '../../test/open-pipeline.ts';
-import { machineKind, noteKind, robotKind } from '../../test/robots.ts';
+import { machineVersion, noteKind, robotKind } from '../../test/robots.ts';
 import { listServedResources } from '../discovery/served-groups.ts';
 import { operationsOf } from '../openapi/operations.ts';
 import { endpointsOf } from './endpoints.ts';
@@ -20,12 +20,12 @@ const review = defineReview({
   requiredFields: [],
   answer: (object) => object,
 });
-const kinds = [robotKind, machineKind, noteKind, review];
+const kinds = [robotKind, machineVersion, noteKind, review];
 const endpoints = kinds.flatMap(endpointsOf);
 
 let pipeline: OpenPipeline;
 beforeAll(async () => {
-  pipeline = await openPipeline({ kinds: [robotKind, machineKind, noteKind], routes: { reviews: [review] } });
+  pipeline = await openPipeline({ kinds: [robotKind, noteKind], routes: { reviews: [review] } });
 });
 afterAll(() => pipeline.close());
 
@@ -46,7 +46,7 @@ test('discovery lists the verbs of the endpoints', () => {
     listServedResources(kind).map(({ subresource, verbs }) => [kind.group, kind.plural, subresource, verbs]),
   );
   expect(listed).toEqual([
-    ...[robotKind, machineKind, noteKind].flatMap(({ group, plural, verbs, subresources }) => [
+    ...[robotKind, machineVersion, noteKind].flatMap(({ group, plural, verbs, subresources }) => [
       [group, plural, undefined, verbs],
       ...subresources.map(({ name }) => [group, plural, name, ['create']]),
     ]),

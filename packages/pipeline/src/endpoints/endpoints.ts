@@ -1,4 +1,4 @@
-import type { Kind, Review } from '@cluster-apiserver/model';
+import type { ApiVersion, Review } from '@cluster-apiserver/model';
 import { type Endpoint, pathsOf } from './endpoint.ts';
 import { objectEndpoints } from './object-endpoints.ts';
 import { mediaTypesOf, objectName, operationId, responsesOfCreate } from './operation-parts.ts';
@@ -6,7 +6,7 @@ import { parametersOf } from './parameters.ts';
 import { subresourceEndpoints } from './subresource-endpoints.ts';
 
 /** Everything that clients can do with a kind, in the order in which OpenAPI lists it. */
-export const endpointsOf = (kind: Kind | Review): readonly Endpoint[] =>
+export const endpointsOf = (kind: ApiVersion | Review): readonly Endpoint[] =>
   'answer' in kind
     ? reviewEndpoints(kind)
     : [

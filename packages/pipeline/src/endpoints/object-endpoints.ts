@@ -1,4 +1,4 @@
-import { deleteOptions, type Kind, statusSchema, type Verb, watchEvent } from '@cluster-apiserver/model';
+import { deleteOptions, type ApiVersion, statusSchema, type Verb, watchEvent } from '@cluster-apiserver/model';
 import {
   type Endpoint,
   type EndpointMethod,
@@ -32,7 +32,7 @@ interface Row {
 }
 
 /** Those of the objects themselves. */
-export function objectEndpoints(kind: Kind): readonly Endpoint[] {
+export function objectEndpoints(kind: ApiVersion): readonly Endpoint[] {
   const { group, version, plural } = kind;
   const paths = pathsOf(kind);
   const produces = mediaTypesOf(kind);
@@ -52,7 +52,7 @@ export function objectEndpoints(kind: Kind): readonly Endpoint[] {
     }));
 }
 
-function objectRows(kind: Kind): readonly Row[] {
+function objectRows(kind: ApiVersion): readonly Row[] {
   const { plural, schema, listSchema, namespaced } = kind;
   const deleted = kind.deletedAnswer === 'object' ? schema : statusSchema;
   const object = objectName(kind);

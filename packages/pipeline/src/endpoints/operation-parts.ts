@@ -1,5 +1,5 @@
 /** What operations have in common: responses, media types and IDs. */
-import type { Kind, ObjectSchema, ServedKind } from '@cluster-apiserver/model';
+import type { ApiVersion, ObjectSchema, ServedKind } from '@cluster-apiserver/model';
 import type { OperationResponse, RequestBody } from './endpoint.ts';
 
 export const ok = (schema: ObjectSchema): OperationResponse => ({ code: 200, description: 'OK', schema });
@@ -36,7 +36,7 @@ export const mediaTypesOf = ({ hasProtobuf }: ServedKind): readonly string[] => 
 ];
 
 /** Media types of watch events. YAML cannot be streamed. */
-export const streamTypesOf = (kind: Kind): readonly string[] =>
+export const streamTypesOf = (kind: ApiVersion): readonly string[] =>
   mediaTypesOf(kind).flatMap((type) => (type === 'application/yaml' ? [] : [`${type};stream=watch`]));
 
 /** How operation IDs name one object: `NamespacedRobot`. */

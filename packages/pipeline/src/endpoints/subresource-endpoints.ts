@@ -1,4 +1,4 @@
-import type { Kind, ServedSubresource, Verb } from '@cluster-apiserver/model';
+import type { ApiVersion, ServedSubresource, Verb } from '@cluster-apiserver/model';
 import {
   type Endpoint,
   type EndpointMethod,
@@ -19,7 +19,7 @@ import {
 } from './operation-parts.ts';
 import { parametersOf } from './parameters.ts';
 
-export function subresourceEndpoints(kind: Kind, subresource: ServedSubresource): readonly Endpoint[] {
+export function subresourceEndpoints(kind: ApiVersion, subresource: ServedSubresource): readonly Endpoint[] {
   const { name, schema } = subresource;
   const noun = `${objectName(kind)}${capitalized(name)}`;
   const produces = mediaTypesOf(kind);

@@ -6,12 +6,12 @@ import {
   formatPath,
   isJsonObject,
   type JsonObject,
-  type Kind,
+  type ApiVersion,
   type Part,
   partOf,
   PatchFormError,
   readApplied,
-  type View,
+  renameFields,
   WrongTypeError,
 } from '@cluster-apiserver/model';
 import { apply, type Resource } from '@cluster-apiserver/registry';
@@ -38,7 +38,7 @@ export const applyHandler =
     const configuration = await runTask(
       resource.clock,
       call,
-      readConfiguration(resource.served, part, context, body, fieldValidation, warn),
+      readConfiguration(resource, part, context, body, fieldValidation, warn),
       body.length >= largeBytesMin,
     );
     const { namespace, name } = namespacedNameOf(context);
@@ -49,7 +49,7 @@ export const applyHandler =
   };
 
 function* readConfiguration(
-  kind: Kind,
+  { kind: stored, served: kind }: Resource,
   part: Part | undefined,
   { audit }: AuthenticatedContext,
   body: Buffer,
@@ -69,10 +69,14 @@ function* readConfiguration(
     const where = faults.length > 0 ? 'error strict decoding YAML: error converting YAML to JSON: ' : strictError;
     reportFieldProblems({ faults, hasMoreDocuments, unknown, where }, validation, warn);
     yield;
-    if (!kind.view) return configuration;
-    const stored = readApplied(kind.view.of.schema, toStoredFields(kind.view, value), () => {});
+    if (stored === kind) return configuration;
+    const renamed = {
+      ...renameFields(value, kind.fieldNames.toStored),
+      kind: stored.kind,
+      apiVersion: stored.apiVersion,
+    };
     // The annotation of client-side apply repeats what was written, in the version in which it was written.
-    return { ...stored, configuration: value };
+    return { ...readApplied(stored.schema, renamed, () => {}), configuration: value };
   } catch (error) {
     if (error instanceof WrongTypeError || error instanceof PatchFormError)
       throw badRequest(`the applied configuration is not a valid ${kind.kind}: ${error.message}`, error);
@@ -80,15 +84,8 @@ function* readConfiguration(
   }
 }
 
-/** Renames the fields of a view to those of the stored kind. */
-const toStoredFields = (view: View, configuration: object): object => ({
-  ...view.renameFields(configuration),
-  kind: view.of.kind,
-  apiVersion: view.of.apiVersion,
-});
-
 /** An applied configuration must name its kind and version, since its fields have a meaning only in that version. */
-function requireTypeNames(kind: Kind, value: unknown): asserts value is JsonObject {
+function requireTypeNames(kind: ApiVersion, value: unknown): asserts value is JsonObject {
   if (!isJsonObject(value)) throw badRequest('error decoding YAML: the configuration to apply must be an object');
   const [apiVersion, name] = [getOwn(value, 'apiVersion'), getOwn(value, 'kind')];
   if (apiVersion !== kind.apiVersion || name !== kind.kind)

@@ -1,7 +1,7 @@
 import { toSyncTask, type SyncTask } from '@cluster-apiserver/base';
 import {
   badRequest,
-  type Kind,
+  type ApiVersion,
   type KubeObject,
   applyMergePatch,
   PatchFormError,
@@ -26,7 +26,7 @@ export interface ParsedPatch {
   readonly faults: readonly TextFault[];
 }
 
-export const patchParsers: Readonly<Record<string, (kind: Kind, body: Buffer) => SyncTask<ParsedPatch>>> = {
+export const patchParsers: Readonly<Record<string, (kind: ApiVersion, body: Buffer) => SyncTask<ParsedPatch>>> = {
   'application/json-patch+json': function* (_, body) {
     const { value, faults } = yield* parsePatchBody(body, jsonPatchBounds);
     yield;

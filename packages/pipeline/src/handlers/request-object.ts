@@ -1,6 +1,6 @@
 import type { Clock } from '@cluster-apiserver/base';
-import { toStored, type KubeObject, partOf, type EncodableKind } from '@cluster-apiserver/model';
-import type { Resource, WriteOptions } from '@cluster-apiserver/registry';
+import { type KubeObject, partOf, type EncodableKind } from '@cluster-apiserver/model';
+import { type Resource, toStored, type WriteOptions } from '@cluster-apiserver/registry';
 import { formatOfBody } from '../request-body/body-formats.ts';
 import { readBody } from '../request-body/read-body.ts';
 import { readObject } from '../request-body/read-object.ts';
@@ -18,15 +18,17 @@ interface RequestObject<Options> {
 
 /** Reads an object for create or update, in the version in which it is stored. */
 export async function readObjectToStore(
-  { served, clock }: Resource,
+  resource: Resource,
   checks: WriteChecks,
   context: AuthenticatedContext,
   parameters: 'CreateOptions' | 'UpdateOptions',
 ): Promise<RequestObject<WriteOptions>> {
+  const { served, clock } = resource;
   const { object, options, responseFormat } = await readRequestObject(served, context, parameters, clock);
   const place = { namespace: namespaceOf(context), part: partOf(served, context.info.resource?.subresource) };
+  const stored = toStored(resource, object, context.call);
   return {
-    object: toStored(served, object),
+    object: stored instanceof Promise ? await stored : stored,
     options: {
       ...options,
       ...place,

@@ -1,5 +1,6 @@
 import type { Endpoint, Health } from '@cluster-apiserver/telemetry';
-import type { NonResourceHandler, NonResourceRoutes } from './router.ts';
+import type { NonResourceHandler } from './live-routes.ts';
+import type { NonResourceRoutes } from './router.ts';
 import { textResponse } from '../responses.ts';
 
 const endpoints: readonly Endpoint[] = ['livez', 'readyz', 'healthz'];

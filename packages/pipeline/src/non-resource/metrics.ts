@@ -1,5 +1,6 @@
 import type { Exposition, ExpositionFormat, Metrics } from '@cluster-apiserver/telemetry';
-import type { NonResourceHandler, NonResourceRoutes } from './router.ts';
+import type { NonResourceHandler } from './live-routes.ts';
+import type { NonResourceRoutes } from './router.ts';
 import type { ApiResponse } from '../exchange.ts';
 import { compressResponse } from '../encoding/gzip.ts';
 import { parseMediaRanges } from '../encoding/media-ranges.ts';

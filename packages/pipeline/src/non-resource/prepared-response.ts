@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { invariant } from '@cluster-apiserver/base';
+import { isJsonObject } from '@cluster-apiserver/model';
 import type { ApiResponse, OutgoingHeaders } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
 import { compressResponse } from '../encoding/gzip.ts';
@@ -18,27 +20,34 @@ export const prepareBody = (contentType: string, content: string | Buffer): Prep
   return { contentType, bytes, hash: createHash('sha512').update(bytes).digest('hex').toUpperCase() };
 };
 
-/** One value in all encodings. JSON is encoded at once, YAML and indented JSON on the first request. */
+/** One value in all encodings. YAML and indented JSON are encoded on the first request. */
 export interface PreparedEncodings {
   readonly json: PreparedBody;
   in(encoding: Encoding): PreparedBody;
 }
 
-export function prepareEncodings(value: object): PreparedEncodings {
-  const json = prepare('json', value);
+export const prepareEncodings = (value: object): PreparedEncodings => prepareEncodingsOf(JSON.stringify(value));
+
+/** Only the JSON is kept: the value takes several times its memory. */
+export function prepareEncodingsOf(text: string): PreparedEncodings {
+  const json = prepareBody(contentTypes.json, `${text}\n`);
   const made = new Map<Encoding, PreparedBody>([['json', json]]);
   return {
     json,
     in: (encoding) => {
-      const found = made.get(encoding) ?? prepare(encoding, value);
-      made.set(encoding, found);
+      let found = made.get(encoding);
+      if (!found)
+        made.set(encoding, (found = prepareBody(contentTypes[encoding], encode(encoding, valueOf({ json })))));
       return found;
     },
   };
 }
 
-const prepare = (encoding: Encoding, value: object): PreparedBody =>
-  prepareBody(contentTypes[encoding], encode(encoding, value));
+export function valueOf({ json }: Pick<PreparedEncodings, 'json'>): object {
+  const value: unknown = JSON.parse(json.bytes.toString());
+  invariant(isJsonObject(value), 'documents are objects');
+  return value;
+}
 
 /** Responds in the encoding that the client accepts. */
 export const respondEncoded = (

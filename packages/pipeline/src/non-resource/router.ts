@@ -3,13 +3,7 @@ import { type Request, type Response, Router } from 'express';
 import type { ApiResponse, Handler } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
 import { textResponse } from '../responses.ts';
-
-/** Handles a non-resource path. `parameters` are the placeholders of its pattern, `paths` all registered patterns. */
-export type NonResourceHandler = (
-  context: AuthenticatedContext,
-  parameters: Readonly<Record<string, string>>,
-  paths: readonly string[],
-) => ApiResponse | Promise<ApiResponse>;
+import type { LiveRoutes, NonResourceHandler } from './live-routes.ts';
 
 export type NonResourceRoutes = Readonly<Record<string, NonResourceHandler>>;
 
@@ -17,19 +11,23 @@ export type NonResourceRoutes = Readonly<Record<string, NonResourceHandler>>;
  * Routes non-resource paths (health, metrics, discovery …) with Express's router. The router sees only the method and
  * path of the request and no socket, so it serves both protocols and cannot desynchronize either.
  */
-export function createNonResourceRouter(routes: NonResourceRoutes): Handler<AuthenticatedContext> {
+export function createNonResourceRouter(
+  routes: NonResourceRoutes,
+  live: readonly LiveRoutes[] = [],
+): Handler<AuthenticatedContext> {
   const router = Router({ caseSensitive: true, strict: true });
-  const paths = Object.keys(routes);
+  const fixedPaths = Object.keys(routes);
+  const paths = (): readonly string[] => [...live.flatMap((one) => [...one.paths()]), ...fixedPaths];
   for (const [pattern, handler] of Object.entries(routes)) {
     // Registers every method: Express would respond to OPTIONS itself, and write into a socket that it does not have.
     router.all(pattern, (request: Request, response: Response<unknown, PendingRequest>) => {
       const { context, resolve, reject } = response.locals;
       Promise.resolve()
-        .then(() => (isReadMethod(request.method) ? handler(context, parametersOf(request), paths) : notAllowed()))
+        .then(() => (isReadMethod(request.method) ? handler(context, parametersOf(request), paths()) : notAllowed()))
         .then(resolve, reject);
     });
   }
-  return (context) =>
+  const fixed: Handler<AuthenticatedContext> = (context) =>
     new Promise<ApiResponse>((resolve, reject) => {
       const request = { method: context.request.method, url: encodePath(context.info.path) };
       const pending: PendingRequest = { context, resolve, reject };
@@ -38,7 +36,16 @@ export function createNonResourceRouter(routes: NonResourceRoutes): Handler<Auth
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Express's router reads method and url, and passes the rest to the handler untouched.
       router(...([request, response, next] as Parameters<typeof router>));
     });
+  return (context) => {
+    for (const { find } of live) {
+      const handler = find(context.info.path);
+      if (handler) return isReadMethod(context.request.method) ? handler(context, noParameters, []) : notAllowed();
+    }
+    return fixed(context);
+  };
 }
+
+const noParameters = {};
 
 /**
  * Encodes the authorized path so that Express decodes exactly this path again. Each segment is encoded by itself: a

@@ -39,12 +39,8 @@ const kind = (group: string, createOnUpdate: boolean, deletedAnswer: 'object' | 
   });
 
 const now = Date.UTC(2026, 0, 1);
-const ask = askDocuments(
-  openApiRoutes([kind('', false, 'object'), kind('shop.example', true, 'status')], 'v1.2.3', {
-    ...systemClock,
-    now: () => now,
-  }),
-);
+const kinds = [kind('', false, 'object'), kind('shop.example', true, 'status')];
+const ask = askDocuments({}, [openApiRoutes(() => kinds, 'v1.2.3', { ...systemClock, now: () => now })]);
 const json = async <T>(path: string): Promise<T> => JSON.parse((await ask(path)).text) as T;
 const document = (path: string): Promise<Document3> => json(path);
 

@@ -1,75 +1,115 @@
-import type { Clock } from '@cluster-apiserver/base';
-import type { Kind, Review } from '@cluster-apiserver/model';
-import { type ServedVersion, listServedGroups } from '../discovery/served-groups.ts';
-import type { NonResourceHandler, NonResourceRoutes } from '../non-resource/router.ts';
+import { type Clock, runTask, type SyncTask } from '@cluster-apiserver/base';
+import { liveGroups, type ServedKinds } from '../discovery/live-groups.ts';
+import type { ServedGroup, ServedVersion } from '../discovery/served-groups.ts';
+import { type LiveRoutes, liveRoutes, madeOnce, type NonResourceHandler } from '../non-resource/live-routes.ts';
+
 import type { ApiRequest, ApiResponse } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
 import { coversType, parseMediaRanges } from '../encoding/media-ranges.ts';
 import { mediaTypes } from '../encoding/encode.ts';
 import {
   type PreparedBody,
+  type PreparedEncodings,
   respondEncoded,
   respondPrepared,
   prepareBody,
   prepareEncodings,
+  prepareEncodingsOf,
+  valueOf,
 } from '../non-resource/prepared-response.ts';
-import { operationsOf } from './operations.ts';
 import { formatReferencePage } from './reference-page.ts';
-import { formatDocument2 } from './version-2.ts';
+import { type Document2, formatDocument2 } from './version-2.ts';
 import { encodeDocument2, protobuf2Types } from './version-2-protobuf.ts';
 import { type Document3, formatDocument3 } from './version-3.ts';
 import { encodeDocument3, protobuf3Types } from './version-3-protobuf.ts';
 
-/** `/openapi/v2`, `/openapi/v3` with a document for each group and version, and `/docs`, an HTML reference. */
-export function openApiRoutes(kinds: readonly (Kind | Review)[], version: string, clock: Clock): NonResourceRoutes {
-  const documents = listServedGroups(kinds)
-    .flatMap(({ versions }) => versions)
-    .map((served) => ({ path: pathOf(served), document: formatDocument(served, version) }));
-  const prepared = documents.map(({ path, document }) => ({
-    path,
-    encodings: prepareEncodings(document),
-    protobuf: prepareLater(protobuf3Types[0], () => encodeDocument3(document)),
-  }));
-  const index = prepareEncodings({
-    paths: Object.fromEntries(
-      prepared.map(({ path, encodings }) => [
-        path,
-        { serverRelativeURL: `/openapi/v3/${path}?hash=${encodings.json.hash}` },
-      ]),
+/**
+ * `/openapi/v2`, `/openapi/v3` with a document for each group and version, and `/docs`, an HTML reference. Each document is
+ * made at its first request, in steps, and kept until what it describes changes.
+ */
+export function openApiRoutes(served: ServedKinds, version: string, clock: Clock): LiveRoutes {
+  const make = async <T>(task: SyncTask<T>): Promise<T> => runTask(clock, undefined, task);
+  const documentOf = madeOnce(async (one: ServedVersion) =>
+    prepareDocument(await make(formatDocument3(one.kinds, version)), protobuf3Types[0], (encodings) =>
+      encodeDocument3(document3Of(encodings)),
     ),
+  );
+  const versionsOf = (groups: Groups): readonly ServedVersion[] => groups.flatMap(({ versions }) => versions);
+  const indexOf = madeOnce(async (groups: Groups) => {
+    const paths: Record<string, object> = {};
+    for (const one of versionsOf(groups)) {
+      const { hash } = (await documentOf(one)).encodings.json;
+      paths[pathOf(one)] = { serverRelativeURL: `/openapi/v3/${pathOf(one)}?hash=${hash}` };
+    }
+    return prepareEncodings({ paths });
   });
-  const whole = formatDocument2(kinds.flatMap(operationsOf), version);
-  const wholeEncodings = prepareEncodings(whole);
-  const wholeProtobuf = prepareLater(protobuf2Types[0], () => encodeDocument2(whole));
-  const page = prepareBody('text/html; charset=utf-8', formatReferencePage(documents.map(({ document }) => document)));
+  const wholeOf = madeOnce(async (groups: Groups) => {
+    const kinds = versionsOf(groups).flatMap((one) => one.kinds);
+    return prepareDocument(await make(formatDocument2(kinds, version)), protobuf2Types[0], (encodings) =>
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the JSON is that of formatDocument2
+      encodeDocument2(valueOf(encodings) as Document2),
+    );
+  });
+  const pageOf = madeOnce(async (groups: Groups) => {
+    const documents: Document3[] = [];
+    for (const one of versionsOf(groups)) documents.push(document3Of((await documentOf(one)).encodings));
+    return prepareBody('text/html; charset=utf-8', await make(formatReferencePage(documents)));
+  });
+  return liveRoutes(liveGroups(served), (groups) => {
+    const routes: Record<string, NonResourceHandler> = {
+      '/openapi/v2': async (context) => {
+        const { encodings, protobuf } = await wholeOf(groups);
+        return prefersProtobuf(context.request, protobuf2Types)
+          ? respondPrepared(context, protobuf())
+          : respondEncoded(context, encodings);
+      },
+      '/openapi/v3': async (context) => respondEncoded(context, await indexOf(groups)),
+      '/docs': async (context) => respondPrepared(context, await pageOf(groups), pageHeaders),
+    };
+    for (const one of versionsOf(groups))
+      routes[`/openapi/v3/${pathOf(one)}`] = async (context) =>
+        respondDocument(context, pathOf(one), await documentOf(one), clock);
+    return Object.entries(routes);
+  });
+}
+
+type Groups = readonly ServedGroup[];
+
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the JSON is that of formatDocument3
+const document3Of = (encodings: PreparedEncodings): Document3 => valueOf(encodings) as Document3;
+
+interface Prepared {
+  readonly encodings: PreparedEncodings;
+  /** Prepared at the first request: few clients read protobuf. */
+  readonly protobuf: () => PreparedBody;
+}
+
+function prepareDocument(
+  text: string,
+  protobufType: string,
+  encodeProtobuf: (encodings: PreparedEncodings) => Uint8Array,
+): Prepared {
+  const encodings = prepareEncodingsOf(text);
+  let protobuf: PreparedBody | undefined;
   return {
-    '/openapi/v2': (context) =>
-      prefersProtobuf(context.request, protobuf2Types)
-        ? respondPrepared(context, wholeProtobuf())
-        : respondEncoded(context, wholeEncodings),
-    '/openapi/v3': (context) => respondEncoded(context, index),
-    ...Object.fromEntries(
-      prepared.map(({ path, encodings, protobuf }): [string, NonResourceHandler] => [
-        `/openapi/v3/${path}`,
-        (context) => {
-          const requestedHash = context.info.query.get('hash');
-          if (requestedHash && requestedHash !== encodings.json.hash)
-            return redirectToCurrent(context, path, encodings.json.hash);
-          const headers = requestedHash ? cacheForAYear(clock) : {};
-          return prefersProtobuf(context.request, protobuf3Types)
-            ? respondPrepared(context, protobuf(), headers)
-            : respondEncoded(context, encodings, headers);
-        },
-      ]),
-    ),
-    '/docs': (context) => respondPrepared(context, page, pageHeaders),
+    encodings,
+    protobuf: () => (protobuf ??= prepareBody(protobufType, Buffer.from(encodeProtobuf(encodings)))),
   };
 }
 
-/** Prepares the body at the first request: few clients read protobuf. */
-function prepareLater(contentType: string, encodeBody: () => Uint8Array): () => PreparedBody {
-  let prepared: PreparedBody | undefined;
-  return () => (prepared ??= prepareBody(contentType, Buffer.from(encodeBody())));
+function respondDocument(
+  context: AuthenticatedContext,
+  path: string,
+  { encodings, protobuf }: Prepared,
+  clock: Clock,
+): ApiResponse {
+  const { hash } = encodings.json;
+  const requestedHash = context.info.query.get('hash');
+  if (requestedHash && requestedHash !== hash) return redirectToCurrent(context, path, hash);
+  const headers = requestedHash ? cacheForAYear(clock) : {};
+  return prefersProtobuf(context.request, protobuf3Types)
+    ? respondPrepared(context, protobuf(), headers)
+    : respondEncoded(context, encodings, headers);
 }
 
 /** A client that accepts everything gets JSON. */
@@ -85,9 +125,6 @@ function prefersProtobuf(request: ApiRequest, types: readonly string[]): boolean
 /** The path prefix of the version, without the first slash. */
 const pathOf = ({ groupVersion, version }: ServedVersion): string =>
   `${groupVersion === version ? 'api' : 'apis'}/${groupVersion}`;
-
-const formatDocument = ({ kinds }: ServedVersion, version: string): Document3 =>
-  formatDocument3(kinds.flatMap(operationsOf), version);
 
 const yearMs = 365 * 24 * 60 * 60 * 1000;
 

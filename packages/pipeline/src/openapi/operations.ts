@@ -1,6 +1,6 @@
 import {
   type GroupVersionKind,
-  type Kind,
+  type ApiVersion,
   type ObjectSchema,
   type Review,
   statusSchema,
@@ -20,7 +20,7 @@ export interface Operation extends OperationObject {
 
 const unauthorized: OperationResponse = { code: 401, description: 'Unauthorized', schema: statusSchema };
 
-export const operationsOf = (kind: Kind | Review): readonly Operation[] =>
+export const operationsOf = (kind: ApiVersion | Review): readonly Operation[] =>
   endpointsOf(kind).map(({ path, method, target, operation }) => ({
     ...operation,
     path,

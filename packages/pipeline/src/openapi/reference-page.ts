@@ -1,10 +1,20 @@
+import type { SyncTask } from '@cluster-apiserver/base';
 import type { GroupVersionKind, JsonSchema } from '@cluster-apiserver/model';
 import type { Document3, Operation3, Parameter3, PathItem3 } from './version-3.ts';
 
-/** Formats the documents as an HTML page without external resources. */
-export function formatReferencePage(documents: readonly Document3[]): string {
+/** Formats the documents as an HTML page without external resources, in steps. */
+export function* formatReferencePage(documents: readonly Document3[]): SyncTask<string> {
   const operations = documents.flatMap(operationsOf);
   const schemas = [...new Map(documents.flatMap(({ components }) => Object.entries(components.schemas)))];
+  const sections: string[] = [];
+  for (const operation of operations) {
+    sections.push(operationSection(operation));
+    yield;
+  }
+  for (const [name, schema] of schemas) {
+    sections.push(schemaSection(name, schema));
+    yield;
+  }
   const byTag = [...Map.groupBy(operations, ({ tag }) => tag)];
   return `<!DOCTYPE html>
 <html lang="en">
@@ -24,8 +34,7 @@ ${formatLinks(schemas.map(([name]) => name))}
 <main>
 <h1>API reference</h1>
 <p>Version ${escapeHtml(documents[0]?.info.version ?? '')}. The same for programs: <a href="/openapi/v3">OpenAPI 3</a>, <a href="/openapi/v2">OpenAPI 2</a>.</p>
-${operations.map(operationSection).join('\n')}
-${schemas.map(([name, schema]) => schemaSection(name, schema)).join('\n')}
+${sections.join('\n')}
 </main>
 </body>
 </html>

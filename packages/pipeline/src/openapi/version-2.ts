@@ -1,5 +1,7 @@
-import { collectDefinitions, type Dialect, type JsonSchema, toJsonSchema } from '@cluster-apiserver/model';
-import { type Operation, pathParameters, schemasOf } from './operations.ts';
+import type { SyncTask } from '@cluster-apiserver/base';
+import { type ApiVersion, type Dialect, type JsonSchema, type Review, toJsonSchema } from '@cluster-apiserver/model';
+import { documentParts } from './document-text.ts';
+import { type Operation, pathParameters } from './operations.ts';
 import type { Parameter } from '../endpoints/parameters.ts';
 
 /** The parts of OpenAPI 2.0 that this server writes, for clients without support for version 3. */
@@ -33,15 +35,15 @@ interface Parameter2 {
 
 const dialect: Dialect = { references: '#/definitions/', describedReferences: true };
 
-/** Formats one document for all groups and versions. */
-export const formatDocument2 = (operations: readonly Operation[], version: string): Document2 => ({
-  swagger: '2.0',
-  info: { title: 'Cluster API Server', version },
-  paths: Object.fromEntries(
-    [...Map.groupBy(operations, ({ path }) => path)].map(([path, atPath]) => [path, formatPathItem(path, atPath)]),
-  ),
-  definitions: collectDefinitions(operations.flatMap(schemasOf), dialect),
-});
+/** The JSON of one document for all groups and versions, in steps. */
+export function* formatDocument2(kinds: readonly (ApiVersion | Review)[], version: string): SyncTask<string> {
+  const head: Omit<Document2, 'paths' | 'definitions'> = {
+    swagger: '2.0',
+    info: { title: 'Cluster API Server', version },
+  };
+  const { paths, definitions } = yield* documentParts(kinds, dialect, formatPathItem);
+  return `${JSON.stringify(head).slice(0, -1)},"paths":${paths},"definitions":${definitions}}`;
+}
 
 const formatPathItem = (path: string, operations: readonly Operation[]): PathItem2 => ({
   ...Object.fromEntries(operations.map((one) => [one.method, formatOperation(one)])),

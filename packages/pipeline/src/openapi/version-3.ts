@@ -1,11 +1,14 @@
+import type { SyncTask } from '@cluster-apiserver/base';
 import {
-  collectDefinitions,
+  type ApiVersion,
   type Dialect,
   type JsonSchema,
+  type Review,
   toJsonSchema,
   type ObjectSchema,
 } from '@cluster-apiserver/model';
-import { type Operation, pathParameters, schemasOf } from './operations.ts';
+import { documentParts } from './document-text.ts';
+import { type Operation, pathParameters } from './operations.ts';
 import type { Parameter } from '../endpoints/parameters.ts';
 
 /** The parts of OpenAPI 3.0 that this server writes. */
@@ -38,16 +41,14 @@ type Content = Readonly<Record<string, { readonly schema: JsonSchema }>>;
 
 const dialect: Dialect = { references: '#/components/schemas/', describedReferences: false };
 
-/** Formats the document of one group and version, so that clients fetch only what they need. */
-export function formatDocument3(operations: readonly Operation[], version: string): Document3 {
-  return {
+/** The JSON of the document of one group and version, in steps, so that clients fetch only what they need. */
+export function* formatDocument3(kinds: readonly (ApiVersion | Review)[], version: string): SyncTask<string> {
+  const head: Pick<Document3, 'openapi' | 'info'> = {
     openapi: '3.0.0',
     info: { title: 'Cluster API Server', version },
-    paths: Object.fromEntries(
-      [...Map.groupBy(operations, ({ path }) => path)].map(([path, atPath]) => [path, formatPathItem(path, atPath)]),
-    ),
-    components: { schemas: collectDefinitions(operations.flatMap(schemasOf), dialect) },
   };
+  const { paths, definitions } = yield* documentParts(kinds, dialect, formatPathItem);
+  return `${JSON.stringify(head).slice(0, -1)},"paths":${paths},"components":{"schemas":${definitions}}}`;
 }
 
 const formatPathItem = (path: string, operations: readonly Operation[]): PathItem3 => ({

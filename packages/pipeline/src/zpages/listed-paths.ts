@@ -1,4 +1,5 @@
-import type { NonResourceHandler, NonResourceRoutes } from '../non-resource/router.ts';
+import type { NonResourceHandler } from '../non-resource/live-routes.ts';
+import type { NonResourceRoutes } from '../non-resource/router.ts';
 
 const root: NonResourceHandler = ({ auditId }, _, paths) => ({
   status: 200,

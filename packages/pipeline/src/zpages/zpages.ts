@@ -1,7 +1,8 @@
 import { type Clock, type Random, requireValue } from '@cluster-apiserver/base';
 import { formatTime } from '@cluster-apiserver/model';
 import type { VersionInfo } from '../discovery/discovery.ts';
-import type { NonResourceHandler, NonResourceRoutes } from '../non-resource/router.ts';
+import type { NonResourceHandler } from '../non-resource/live-routes.ts';
+import type { NonResourceRoutes } from '../non-resource/router.ts';
 import { contentTypes, encode } from '../encoding/encode.ts';
 import { textResponse } from '../responses.ts';
 import { listFolders } from './listed-paths.ts';

@@ -56,7 +56,7 @@ function* decideApply(
   current: Outcome | undefined,
   options: ApplyOptions,
 ): Task<Decision> {
-  const { kind } = resource;
+  const { kind, served } = resource;
   requireBoundedLabels(kind, configuration.values, current?.object);
   const applied = yield* applyConfiguration(resource, configuration, current, options);
   // Defaults have no owner: the configuration does not contain them.
@@ -64,13 +64,13 @@ function* decideApply(
   const next = withDistinctOwners(inNamespace(whole, options.namespace), options.warn);
   requireName(next, name);
   if (current) {
-    requireExpectedVersion(kind, next, current);
+    requireExpectedVersion(served, next, current);
     return yield* admitUpdate(resource, keepOtherParts(kind, options.part, next, current.object), current, options);
   }
-  if (options.part) throw notFound(kind, name);
+  if (options.part) throw notFound(served, name);
   if (next.metadata.uid !== undefined)
     throw conflict(
-      kind,
+      served,
       name,
       `uid mismatch: the provided object specified uid ${next.metadata.uid}, and no existing object was found`,
     );

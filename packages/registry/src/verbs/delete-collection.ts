@@ -46,12 +46,12 @@ export async function deleteCollection(
     }
   };
   await Promise.all(Array.from({ length: workers }, work));
-  const { kind } = resource;
+  const { kind, served } = resource;
   const counted = `deleted ${deleted} ${deleted === 1 ? kind.singular : kind.plural}`;
   if (failures.length > 0) throw chooseFailure(failures, counted, deleted > 0 && !deletion.dryRun);
   const { continue: token, remainingItemCount } = found;
   return success(
-    { ...(kind.group && { group: kind.group }), kind: kind.plural },
+    { ...(served.group && { group: served.group }), kind: served.plural },
     {
       message: `${counted}${deletion.dryRun ? ' (dry run)' : ''}`,
       metadata: {

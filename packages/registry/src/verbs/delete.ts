@@ -1,5 +1,6 @@
 import type { Task } from '@cluster-apiserver/base';
 import {
+  type ApiVersion,
   conflict,
   foregroundFinalizer,
   formatTime,
@@ -67,7 +68,7 @@ export function deleteObject(resource: Resource, name: string, options: DeleteOp
 }
 
 async function deleteReadable(resource: Resource, name: string, options: DeleteOptions, call: Call): Promise<Deletion> {
-  const { kind } = resource;
+  const { kind, served } = resource;
   const { outcome, removed } = await guaranteedUpdate(
     resource,
     { namespace: options.namespace, name },
@@ -76,7 +77,7 @@ async function deleteReadable(resource: Resource, name: string, options: DeleteO
     (current) => decideDelete(resource, name, current, options),
   );
   const isObject = kind.deletedAnswer === 'object' || (kind.deletedAnswer === 'objectIfHeld' && !removed);
-  return { answer: isObject ? outcome : deletedStatus(kind, outcome.object), gone: removed };
+  return { answer: isObject ? outcome : deletedStatus(served, outcome.object), gone: removed };
 }
 
 function* decideDelete(
@@ -85,9 +86,8 @@ function* decideDelete(
   current: Outcome | undefined,
   options: DeleteOptions,
 ): Task<Decision> {
-  const { kind } = resource;
-  if (!current) throw notFound(kind, name);
-  requirePreconditions(kind, current, options);
+  if (!current) throw notFound(resource.served, name);
+  requirePreconditions(resource, current, options);
   const { object } = current;
   const decision = deletionStep(resource, object, options);
   const asked = options.ofCollection ? undefined : name;
@@ -104,11 +104,11 @@ function deletionStep(resource: Resource, object: KubeObject, options: DeleteOpt
   return isMarked ? { write: markForDeletion(resource, next) } : { remove: next };
 }
 
-const deletedStatus = (kind: Kind, { metadata }: KubeObject): Status =>
+const deletedStatus = (served: ApiVersion, { metadata }: KubeObject): Status =>
   success({
     ...(metadata.name && { name: metadata.name }),
-    ...(kind.group && { group: kind.group }),
-    kind: kind.plural,
+    ...(served.group && { group: served.group }),
+    kind: served.plural,
     ...(metadata.uid && { uid: metadata.uid }),
   });
 
@@ -125,18 +125,18 @@ function validateDeleteOptions(options: DeleteOptions): void {
   requireValid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', problems);
 }
 
-function requirePreconditions(kind: Kind, current: Outcome, { preconditions }: DeleteOptions): void {
+function requirePreconditions({ kind, served }: Resource, current: Outcome, { preconditions }: DeleteOptions): void {
   const { name = '', uid = '' } = current.object.metadata;
   const requireSame = (field: string, wanted: string | undefined, actual: string, guess: string): void => {
     if (wanted === undefined || wanted === actual) return;
     if (kind.deletion)
       throw conflict(
-        kind,
+        served,
         name,
         `Precondition failed: ${field} in precondition: ${wanted}, ${field} in object meta: ${actual}`,
       );
     throw preconditionFailed(
-      kind,
+      served,
       name,
       `the ${field} in the precondition (${wanted}) does not match the ${field} in record (${actual}). The object might have been ${guess}`,
     );
@@ -146,7 +146,7 @@ function requirePreconditions(kind: Kind, current: Outcome, { preconditions }: D
 }
 
 /** As in kube-apiserver, this conflict names the kind and not the resource. */
-const preconditionFailed = ({ group, kind }: Kind, name: string, problem: string): StatusError =>
+const preconditionFailed = ({ group, kind }: ApiVersion, name: string, problem: string): StatusError =>
   new StatusError('Conflict', `Operation cannot be fulfilled on ${kind} "${name}": ${problem}`, {
     name,
     ...(group && { group }),

@@ -17,7 +17,7 @@ export function get(
   const find = (): StoredObject => {
     try {
       const found = resource.collection.get(itemKey);
-      if (!found) throw notFound(resource.kind, name);
+      if (!found) throw notFound(resource.served, name);
       if (found.unreadable) throw found.unreadable;
       return found;
     } catch (error) {

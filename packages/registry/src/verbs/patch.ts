@@ -1,17 +1,16 @@
-import type { Call, SyncTask, Task } from '@cluster-apiserver/base';
+import { awaitValue, type Call, type SyncTask, type Task } from '@cluster-apiserver/base';
 import {
-  toServed,
-  toStored,
   decode,
   formatPath,
   invalid,
-  type Kind,
+  type ApiVersion,
   type KubeObject,
   notFound,
   Problems,
   withExplicitReset,
   WrongTypeError,
 } from '@cluster-apiserver/model';
+import { toServed, toStored } from '../conversion.ts';
 import type { Outcome } from '../outcome.ts';
 import { answerAsUpdate, requireExpectedVersion, updateObject } from '../write/updated-object.ts';
 import type { Resource } from '../resource.ts';
@@ -31,36 +30,44 @@ export interface PatchOptions extends WriteOptions {
 /** Implements "patch" for every kind and every type of patch except apply. */
 export function patch(resource: Resource, name: string, options: PatchOptions, call: Call): Promise<UpdateResult> {
   return withStatusErrors(async () => {
-    const { kind } = resource;
+    const { served } = resource;
     const written = await guaranteedUpdate(
       resource,
       { namespace: options.namespace, name },
       options,
       call,
       (current) => {
-        if (!current) throw notFound(kind, name);
-        return withPatchErrors(decidePatch(resource, name, current, options));
+        if (!current) throw notFound(served, name);
+        return withPatchErrors(decidePatch(resource, name, current, options, call));
       },
     );
     return answerAsUpdate(written);
   });
 }
 
-function* decidePatch(resource: Resource, name: string, current: Outcome, options: PatchOptions): Task<Decision> {
-  const next = yield* patchObject(resource, name, current, options);
-  requireExpectedVersion(resource.kind, next, current);
+function* decidePatch(
+  resource: Resource,
+  name: string,
+  current: Outcome,
+  options: PatchOptions,
+  call: Call,
+): Task<Decision> {
+  const shown = yield* awaitValue(toServed(resource, withVersion(current), call));
+  yield;
+  const patched = yield* patchObject(resource.served, name, shown, options);
+  const stored = yield* awaitValue(toStored(resource, patched, call));
+  const next = withDistinctOwners(inNamespace(stored, options.namespace), options.warn);
+  requireExpectedVersion(resource.served, next, current);
   yield;
   return yield* updateObject(resource, next, current, options);
 }
 
 function* patchObject(
-  { served }: Resource,
+  served: ApiVersion,
   name: string,
-  current: Outcome,
+  shown: KubeObject,
   options: PatchOptions,
 ): SyncTask<KubeObject> {
-  const shown = toServedObject(served, current);
-  yield;
   const result = yield* options.change(shown);
   yield;
   const unknown: string[] = [];
@@ -74,7 +81,7 @@ function* patchObject(
     requireName(next, name);
     options.unknownFields(unknown);
     yield;
-    return withDistinctOwners(inNamespace(toStored(served, next), options.namespace), options.warn);
+    return next;
   } catch (error) {
     if (error instanceof WrongTypeError)
       throw invalid({ group: '', kind: '' }, '', new Problems().at('patch').invalid('', error.message));
@@ -82,5 +89,7 @@ function* patchObject(
   }
 }
 
-const toServedObject = (served: Kind, { object, revision }: Outcome): KubeObject =>
-  toServed(served, { ...object, metadata: { ...object.metadata, resourceVersion: String(revision) } });
+const withVersion = ({ object, revision }: Outcome): KubeObject => ({
+  ...object,
+  metadata: { ...object.metadata, resourceVersion: String(revision) },
+});

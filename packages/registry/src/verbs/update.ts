@@ -1,8 +1,8 @@
 import type { Call, Task } from '@cluster-apiserver/base';
 import {
+  type ApiVersion,
   conflict,
   invalid,
-  type Kind,
   type KubeObject,
   notFound,
   Problems,
@@ -44,27 +44,27 @@ function* decideUpdate(
   current: Outcome | undefined,
   options: WriteOptions,
 ): Task<Decision> {
-  const { kind } = resource;
+  const { kind, served } = resource;
   const { uid, resourceVersion } = next.metadata;
   if (uid !== undefined && uid !== current?.object.metadata.uid) {
     throw conflict(
-      kind,
+      served,
       name,
       `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${current?.object.metadata.uid ?? ''}`,
     );
   }
   if (!current) {
-    if (!kind.createOnUpdate || options.part) throw notFound(kind, name);
+    if (!kind.createOnUpdate || options.part) throw notFound(served, name);
     const { resourceVersion: _, ...metadata } = next.metadata;
     return yield* createInstead(resource, yield* initializeObject(resource, { ...next, metadata }, options), options);
   }
   if (kind.updateNeedsVersion && !options.part && typeof parseResourceVersion(resourceVersion) !== 'number')
-    throw versionMissing(kind, name);
-  requireExpectedVersion(kind, next, current);
+    throw versionMissing(served, name);
+  requireExpectedVersion(served, next, current);
   return yield* updateObject(resource, next, current, options);
 }
 
-const versionMissing = ({ group, plural }: Kind, name: string): StatusError =>
+const versionMissing = ({ group, plural }: ApiVersion, name: string): StatusError =>
   invalid(
     { group, kind: plural },
     name,

@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { toSyncTask, callUntil, systemClock as clock } from '@cluster-apiserver/base';
 import { type AdmissionPlugin, type AdmissionContext, createAdmission } from '@cluster-apiserver/gates';
-import { decode, type Kind, type KubeObject, readApplied, StatusError } from '@cluster-apiserver/model';
+import { decode, defineKind, type KubeObject, readApplied, StatusError } from '@cluster-apiserver/model';
 import { memoryStore } from '@cluster-apiserver/storage';
-import { robotKind } from '../../test/robot-kind.ts';
 import {
   apply,
   create,
@@ -16,7 +15,18 @@ import {
 } from '../index.ts';
 import { openTestRegistry } from '../../test/open-test-registry.ts';
 
-const kind: Kind = { ...robotKind, createOnUpdate: true };
+const kind = defineKind({
+  group: '',
+  version: 'v1',
+  kind: 'Robot',
+  plural: 'robots',
+  singular: 'robot',
+  description: 'For these tests.',
+  fields: {},
+  qualifiedFinalizers: false,
+  createOnUpdate: true,
+  deletedAnswer: 'object',
+});
 const call = callUntil(Number.POSITIVE_INFINITY);
 const store = memoryStore(clock);
 let registry: Registry;
@@ -25,7 +35,7 @@ let attempts: AdmissionContext[];
 
 beforeEach(() => {
   registry = openTestRegistry(kind, store, clock);
-  resource = registry.resources[0] as Resource;
+  resource = registry.api.current.stored[0] as Resource;
   attempts = [];
 });
 afterEach(() => registry.cache.close());

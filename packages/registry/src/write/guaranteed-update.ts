@@ -45,7 +45,7 @@ export async function guaranteedUpdate(
   call: Call,
   decide: (current: Outcome | undefined) => Task<Decision>,
 ): Promise<UpdateResult> {
-  const { store, kind } = resource;
+  const { store, served } = resource;
   const place = placeOf(resource, target.namespace, target.name);
   const update: Update = { resource, place, options, call, decide, history: store.historyNumber };
   let base = (options.dryRun ? undefined : readCached(update)) ?? (await readFromStore(update));
@@ -62,7 +62,7 @@ export async function guaranteedUpdate(
       base = stored;
     }
   }
-  throw conflict(kind, target.name, `the object changed during each of ${triesMax} tries; please try again`);
+  throw conflict(served, target.name, `the object changed during each of ${triesMax} tries; please try again`);
 }
 
 /** One call of guaranteedUpdate. */

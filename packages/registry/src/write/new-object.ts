@@ -59,13 +59,17 @@ export function* initializeObject(
 }
 
 /** The new object in canonical form, prepared by its kind. Throws a StatusError that lists everything wrong with it. */
-export function* validateNewObject({ kind }: ResourceKind, draft: KubeObject, options: WriteOptions): Task<KubeObject> {
+export function* validateNewObject(
+  { kind, served }: ResourceKind,
+  draft: KubeObject,
+  options: WriteOptions,
+): Task<KubeObject> {
   const object = canonical(kind, kind.prepare?.(draft, undefined) ?? draft);
   yield;
   requireBoundedValues(object);
   const problems = new Problems();
   validateObjectMeta(object.metadata, kind, problems);
-  kind.validate?.(object, undefined, problems);
+  served.validate?.(object, undefined, problems);
   if (kind.validateInSteps) yield* kind.validateInSteps(object, undefined, problems);
   requireValid(errorKindOf(kind), object.metadata.name ?? '', problems);
   for (const warning of kind.warnings?.(object, undefined) ?? []) options.warn(warning);
@@ -79,7 +83,7 @@ export function requireBoundedLabels(kind: Kind, { metadata }: KubeObject, befor
   requireValid(errorKindOf(kind), metadata.name ?? '', problems);
 }
 
-/** The kind that validation errors name. For a view it is the stored kind, because the errors name its fields. */
+/** The kind that validation errors name: that of the stored version, because the errors name its fields. */
 export const errorKindOf = ({ schema, ...kind }: Kind): { readonly group: string; readonly kind: string } =>
   schema.publication?.groupVersionKind ?? kind;
 

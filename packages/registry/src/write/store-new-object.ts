@@ -33,11 +33,11 @@ export async function storeNewObject(
   options: AdmissionOptions,
   call: Call,
 ): Promise<Outcome> {
-  const { kind, store, collection } = resource;
+  const { kind, served, store, collection } = resource;
   const name = requireValue(object.metadata.name, 'validateNewObject rejects an object without a name');
   const { key, itemKey } = placeOf(resource, options.namespace, name);
   const taken = (current: StoredValue): StatusError =>
-    alreadyExists(kind, name, isBeingDeleted(kind, current, itemKey) ? 'object is being deleted: ' : '');
+    alreadyExists(served, name, isBeingDeleted(kind, current, itemKey) ? 'object is being deleted: ' : '');
   try {
     if (bytes !== undefined) {
       const revision = await createAdmitted(resource, key, object, bytes, options, call);
@@ -51,7 +51,7 @@ export async function storeNewObject(
   } catch (error) {
     if (error instanceof KeyExistsError) throw taken(error.current);
     // An unreadable object takes its name, too.
-    if (error instanceof CorruptValueError && error.keys.includes(key)) throw alreadyExists(kind, name, '', error);
+    if (error instanceof CorruptValueError && error.keys.includes(key)) throw alreadyExists(served, name, '', error);
     throw error;
   }
 }

@@ -1,6 +1,7 @@
 /** Computing, admitting and validating the object that an update stores. */
 import { awaitValue, type Task } from '@cluster-apiserver/base';
 import {
+  type ApiVersion,
   keepOtherParts,
   conflict,
   formatTime,
@@ -84,7 +85,7 @@ export function* admitUpdate(
 
 /** Throws a StatusError that lists everything wrong with it. Removing the last finalizer decides to remove the object. */
 function* validateUpdate(
-  { kind }: Resource,
+  { kind, served }: Resource,
   next: KubeObject,
   live: KubeObject,
   options: WriteOptions,
@@ -99,7 +100,7 @@ function* validateUpdate(
   // Twice, as kube-apiserver reports them: by the rules of all objects, and by those of the kind.
   validateObjectMetaUpdate(object, live, problems);
   validateObjectMetaUpdate(object, live, problems);
-  kind.validate?.(object, live, problems);
+  served.validate?.(object, live, problems);
   if (kind.validateInSteps) yield* kind.validateInSteps(object, live, problems);
   requireValid(errorKindOf(kind), object.metadata.name ?? '', problems);
   for (const warning of kind.warnings?.(object, live) ?? []) options.warn(warning);
@@ -120,8 +121,8 @@ function keepTimesIfUnchanged(live: KubeObject, next: KubeObject): KubeObject {
 }
 
 /** A resourceVersion in the object is a precondition: the object must not have changed since. */
-export function requireExpectedVersion(kind: Kind, next: KubeObject, current: Outcome): void {
+export function requireExpectedVersion(served: ApiVersion, next: KubeObject, current: Outcome): void {
   const expected = parseResourceVersion(next.metadata.resourceVersion);
   if (typeof expected === 'number' && expected !== current.revision)
-    throw conflict(kind, current.object.metadata.name ?? '', modifiedMessage);
+    throw conflict(served, current.object.metadata.name ?? '', modifiedMessage);
 }

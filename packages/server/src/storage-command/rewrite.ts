@@ -1,12 +1,12 @@
 import { callUntil, sleep } from '@cluster-apiserver/base';
 import { bytesOf, type Kind } from '@cluster-apiserver/model';
-import { type CachedObject, collectionFormOf, type StoredObject } from '@cluster-apiserver/registry';
+import { type CachedObject, collectionFormOf, type StoredKinds, type StoredObject } from '@cluster-apiserver/registry';
 import { CorruptValueError, type Entry, itemKey, RevisionMismatchError } from '@cluster-apiserver/storage';
 import { listPages, type StorageScan } from './list-pages.ts';
 
 export interface RewriteOptions extends StorageScan {
   /** Stored kinds whose objects are rewritten; other keys are left alone. */
-  readonly kinds: readonly Kind[];
+  readonly storedKinds: StoredKinds;
   readonly dryRun: boolean;
   readonly objectsPerSecond: number;
   readonly after: string | undefined;
@@ -46,15 +46,14 @@ export async function rewrite(work: RewriteOptions): Promise<number> {
 
 /** Reads objects as the server does, to find unreadable and stale ones. */
 function createReader({
-  kinds,
+  storedKinds,
   keyPrefix,
 }: RewriteOptions): (entry: Entry) => { kind: Kind; object: CachedObject } | undefined {
-  const forms = kinds.map((kind) => ({ kind, form: collectionFormOf(kind, keyPrefix) }));
   return (entry) => {
-    for (const { kind, form } of forms)
-      if (entry.key.startsWith(form.prefix))
-        return { kind, object: form.read(entry, itemKey(entry.key.slice(form.prefix.length))) };
-    return undefined;
+    const kind = storedKinds.ofKey(entry.key);
+    if (!kind) return undefined;
+    const form = collectionFormOf(kind, keyPrefix);
+    return { kind, object: form.read(entry, itemKey(entry.key.slice(form.prefix.length))) };
   };
 }
 

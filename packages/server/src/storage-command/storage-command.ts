@@ -1,5 +1,6 @@
 import { CleanupStack } from '@cluster-apiserver/base';
 import { kinds as kindsOf } from '@cluster-apiserver/kinds';
+import { StoredKinds } from '@cluster-apiserver/registry';
 import { etcdStore, rawTransformer } from '@cluster-apiserver/storage';
 import { createHealth, createMetrics, type Log } from '@cluster-apiserver/telemetry';
 import { FlagError, parseFlags, type ServerFlags } from '../flags.ts';
@@ -35,12 +36,13 @@ export async function storageCommand(
     const metrics = createMetrics({ ofProcess: false });
     const health = createHealth({ clock, failed: () => {} });
     const serverId = environment.random.uuid();
-    const kinds = kindsOf({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) }).filter(({ view }) => !view);
+    const kinds = kindsOf({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) });
+    const storedKinds = new StoredKinds(keyPrefix, kinds);
     const records = createFileRecords(clock);
-    const options = { flags, keyPrefix, kinds, environment, metrics, health, log, serverId, records };
+    const options = { flags, storedKinds, environment, metrics, health, log, serverId, records };
     const { transformer } = await openEncryption(options, cleanup);
     const certificates = createCertificateMeasures(metrics);
-    const storage = { ownPrefix, transformer, metrics, certificates, records, kinds };
+    const storage = { ownPrefix, transformer, metrics, certificates, records, storedKinds };
     const { client, store } = await openStorage(flags, storage, environment, log, cleanup);
     const walk = { keyPrefix, ownPrefix, clock, print, signal };
     if (command === 'inspect')
@@ -51,7 +53,7 @@ export async function storageCommand(
     if (command !== 'rewrite') throw new FlagError([`storage does inspect and rewrite\n\n${storageHelp}`]);
     if (own.after !== undefined && !own.after.startsWith(`${keyPrefix}/`))
       throw new FlagError([`--after: expected a key, which begins with ${keyPrefix}/`]);
-    return await rewrite({ ...walk, ...own, store, kinds });
+    return await rewrite({ ...walk, ...own, store, storedKinds });
   } finally {
     await cleanup.close();
   }

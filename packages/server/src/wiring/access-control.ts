@@ -28,7 +28,7 @@ export async function openAccessControl(
   );
   const always = [
     ...(rbac ? [rbac.createEscalationCheck(forRequests)] : []),
-    ...openParamRights(served.resources, served.views, forAdmission),
+    ...openParamRights(served.api, forAdmission),
   ];
   const admission = await openAdmission(context.flags, {
     ...context,

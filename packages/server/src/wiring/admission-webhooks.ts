@@ -1,5 +1,4 @@
 import { admissionRegistration } from '@cluster-apiserver/kinds';
-import { findResource } from '@cluster-apiserver/registry';
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
 import { createHttpsClient, makeRetirable } from '@cluster-apiserver/gates';
 import {
@@ -64,9 +63,9 @@ export async function openAdmissionWebhook(
   name: keyof typeof plugins,
   dependencies: ConfiguredAdmission,
 ): Promise<AdmissionPlugin | undefined> {
-  const { resources, environment, webhookCalls, clock, random, log, cleanup } = dependencies;
+  const { api, environment, webhookCalls, clock, random, log, cleanup } = dependencies;
   const { kindName, type, openPlugin } = plugins[name];
-  const configurations = findResource(resources, admissionRegistration.group, kindName);
+  const configurations = api.current.byGroupKind(admissionRegistration.group, kindName);
   if (!configurations) return undefined;
   const { clients, failed, measures } = webhookCalls;
   const plugin = openPlugin({

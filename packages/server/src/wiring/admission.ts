@@ -18,7 +18,7 @@ import {
   describeUnknownPlugin,
 } from '@cluster-apiserver/gates';
 import { createPolicyEnvironment, type PolicyEnvironment, reservedNames } from '@cluster-apiserver/policies';
-import type { Resource } from '@cluster-apiserver/registry';
+import type { LiveApi } from '@cluster-apiserver/registry';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { openAdmissionWebhook, openWebhookCalls, type WebhookCalls } from './admission-webhooks.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
@@ -34,10 +34,7 @@ import { type ReloadMeasures, createReloadMeasures } from './reload-measures.ts'
 export interface AdmissionDependencies {
   /** Undefined if the server does not serve namespaces. */
   readonly namespaces: Namespaces | undefined;
-  /** The collections of all kinds, in memory. */
-  readonly resources: readonly Resource[];
-  /** The same resources in other groups and versions. */
-  readonly views: readonly Resource[];
+  readonly api: LiveApi;
   readonly authorizer: Required<Authorizer>;
   /** Plugins that flags cannot disable; they run before the enabled ones. */
   readonly always: readonly AdmissionPlugin[];
@@ -75,19 +72,17 @@ const plugins: Readonly<
   NamespaceLifecycle: ({ namespaces }) => namespaces && createNamespaceLifecycle(namespaces),
   NamespaceExists: ({ namespaces }) => namespaces && createNamespaceExists(namespaces),
   EventRateLimit: ({ configuration, clock }) => createEventRateLimit(configuration.EventRateLimit?.limits ?? [], clock),
-  OwnerReferencesPermissionEnforcement: ({ authorizer, ...all }) =>
-    createOwnerReferencesPermissionEnforcement({ authorizer, resourceOf: createFindResource(all) }),
+  OwnerReferencesPermissionEnforcement: ({ authorizer, api }) =>
+    createOwnerReferencesPermissionEnforcement({
+      authorizer,
+      resourceOf: (apiVersion, kind) => api.current.byKind(apiVersion, kind)?.served,
+    }),
   MutatingAdmissionPolicy: (dependencies) => openPolicies('MutatingAdmissionPolicy', dependencies),
   MutatingAdmissionWebhook: (dependencies) => openAdmissionWebhook('MutatingAdmissionWebhook', dependencies),
   ValidatingAdmissionPolicy: (dependencies) => openPolicies('ValidatingAdmissionPolicy', dependencies),
   ValidatingAdmissionWebhook: (dependencies) => openAdmissionWebhook('ValidatingAdmissionWebhook', dependencies),
   AlwaysDeny: () => alwaysDenyWrites,
 };
-
-const createFindResource =
-  ({ resources, views }: Pick<AdmissionDependencies, 'resources' | 'views'>) =>
-  (apiVersion: string, kind: string) =>
-    [...resources, ...views].find(({ served }) => served.apiVersion === apiVersion && served.kind === kind)?.served;
 
 const flag = 'admission-control-config-file';
 

@@ -1,5 +1,5 @@
 import { nearestName, type CleanupStack } from '@cluster-apiserver/base';
-import type { Resource } from '@cluster-apiserver/registry';
+import { type LiveApi, mapApi } from '@cluster-apiserver/registry';
 import { Election, type EtcdClient, startCompaction } from '@cluster-apiserver/storage';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
@@ -16,9 +16,7 @@ export interface ControllerDependencies {
   readonly log: Log;
   readonly metrics: Metrics;
   readonly client: EtcdClient;
-  readonly resources: readonly Resource[];
-  /** The same resources in other groups and versions. */
-  readonly views: readonly Resource[];
+  readonly api: LiveApi;
   readonly ownPrefix: string;
 }
 
@@ -29,7 +27,7 @@ const controllerNames = Object.keys(controllers);
  * up leadership for good.
  */
 export function startControllers(
-  { flags, environment, log, metrics, client, resources, views, ownPrefix }: ControllerDependencies,
+  { flags, environment, log, metrics, client, api, ownPrefix }: ControllerDependencies,
   cleanup: CleanupStack,
 ): () => void {
   const { clock, random } = environment;
@@ -39,10 +37,9 @@ export function startControllers(
   const controllersLog = log.withName('controllers');
   const lead = async (signal: AbortSignal): Promise<void> => {
     controllersLog.info('acquired leadership; starting controllers', { controllers: [...chosen].join(',') });
-    const own = resources.map((one) => ({ ...one, store: requireLeadership(one.store, () => election.isLeading) }));
-    const served = [...resources, ...views].map((one) => one.served);
+    const own = mapApi(api, (one) => ({ ...one, store: requireLeadership(one.store, () => election.isLeading) }));
     const run = ([name, runTerm]: (typeof entries)[number]): Promise<void> => {
-      const term = { resources: own, served, clock, random, signal, measures: measuresOf(name) };
+      const term = { api: own, clock, random, signal, measures: measuresOf(name) };
       return runWithRestarts({
         clock,
         random,

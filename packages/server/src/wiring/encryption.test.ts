@@ -1,5 +1,6 @@
 import { CleanupStack, seededRandom } from '@cluster-apiserver/base';
 import { defineKind, type Kind } from '@cluster-apiserver/model';
+import { StoredKinds } from '@cluster-apiserver/registry';
 import { createHealth, createLog, createMetrics } from '@cluster-apiserver/telemetry';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { expect, test } from '@jest/globals';
@@ -43,8 +44,7 @@ function open(
     log: createLog({ clock, format: 'text', verbosity: 0, pid: 1, write: (line) => lines.push(line) }),
     serverId: '',
     records: createFileRecords(clock),
-    keyPrefix: '/registry',
-    kinds,
+    storedKinds: new StoredKinds('/registry', kinds),
     health: createHealth({ clock, checked: () => {}, failed: () => {} }),
   };
   return openEncryption(options as never, new CleanupStack()); // it uses no more of the environment

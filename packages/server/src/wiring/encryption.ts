@@ -1,5 +1,6 @@
-import type { CleanupStack } from '@cluster-apiserver/base';
+import { BoundedCache, type CleanupStack } from '@cluster-apiserver/base';
 import type { Kind } from '@cluster-apiserver/model';
+import type { StoredKinds } from '@cluster-apiserver/registry';
 import { type EncryptionConfiguration, loadEncryptionConfiguration, providersFor } from '@cluster-apiserver/config';
 import {
   followTransformer,
@@ -25,17 +26,14 @@ export interface Encryption {
 }
 
 export interface EncryptionOptions extends WiringContext {
-  /** Prefix of the keys of all kinds, such as /registry. */
-  readonly keyPrefix: string;
-  /** The kinds whose objects are stored. */
-  readonly kinds: readonly Kind[];
+  readonly storedKinds: StoredKinds;
   readonly health: Health;
 }
 
 const flag = 'encryption-provider-config';
 
 export async function openEncryption(options: EncryptionOptions, cleanup: CleanupStack): Promise<Encryption> {
-  const { flags, keyPrefix, kinds, environment, metrics, health, log } = options;
+  const { flags, storedKinds, environment, metrics, health, log } = options;
   const listeners: (() => void)[] = [];
   const readable = (): void => {
     for (const listener of listeners) listener();
@@ -47,7 +45,7 @@ export async function openEncryption(options: EncryptionOptions, cleanup: Cleanu
       flag,
       name: 'encryption',
       reloads,
-      build: (content) => openConfiguration(loadEncryptionConfiguration(content), keyPrefix, kinds, makeProvider),
+      build: (content) => openConfiguration(loadEncryptionConfiguration(content), storedKinds, makeProvider),
       // A new configuration is complete, with healthy plugins, before it is used to write.
       requireHealthy: (next) => findPluginErrors(next).forEach(raise),
       close: (old) => old.retire(),
@@ -127,8 +125,7 @@ function addHealthChecks(health: Health, plugins: () => readonly KmsPlugin[], ch
 /** Opens the providers. The returned transformer chooses them by the resource in the key. */
 async function openConfiguration(
   configuration: EncryptionConfiguration,
-  keyPrefix: string,
-  kinds: readonly Kind[],
+  storedKinds: StoredKinds,
   makeProvider: ProviderFactory,
 ): Promise<OpenConfiguration> {
   // Each list of providers is opened once, even if it applies to many resources.
@@ -147,7 +144,7 @@ async function openConfiguration(
     const [first, ...others] = opened.flatMap((one) => (one.status === 'fulfilled' ? one.value.keyProviders : []));
     if (first) transformers.set(providers, prefixTransformer([first, ...others]));
   }
-  const transformerOf = createLookup(kinds, keyPrefix.length + 1, ({ plural, group }) => {
+  const transformerOf = createLookup(storedKinds, ({ plural, group }) => {
     return transformers.get(providersFor(configuration, plural, group)) ?? identity;
   });
   const transformer: Transformer = {
@@ -159,25 +156,29 @@ async function openConfiguration(
 
 type ResourceName = Pick<Kind, 'plural' | 'group'>;
 
+/** Names of resources that are not served, such as those of a later version: as many as a cluster has. */
+const unknownNamesMax = 1_000;
+
 /** Finds by key what depends on the resource only. Keys of kinds that are not served begin with `plural` or `plural.group`. */
-function createLookup<T>(
-  kinds: readonly Kind[],
-  start: number,
-  find: (resource: ResourceName) => T,
-): (key: string) => T {
-  const found = new Map<string, T>();
-  // The place of a kind may have more than one segment, the first of which may be that of another.
-  const served = kinds.map((kind) => ({ kind, prefix: `${kind.storagePrefix}/` }));
-  const several = served.filter(({ kind }) => kind.storagePrefix.includes('/'));
-  const single = new Map(served.map(({ kind }) => [kind.storagePrefix, kind]));
+function createLookup<T>(storedKinds: StoredKinds, find: (resource: ResourceName) => T): (key: string) => T {
+  const ofKinds = new WeakMap<Kind, T>();
+  const ofNames = new BoundedCache<{ readonly value: T }>({ entriesMax: unknownNamesMax });
+  const start = storedKinds.keyPrefix.length + 1;
   return (key) => {
-    const kind = several.find(({ prefix }) => key.startsWith(prefix, start))?.kind;
-    const name = kind?.storagePrefix ?? key.slice(start, key.indexOf('/', start));
-    const known = found.get(name);
-    if (known) return known;
+    const kind = storedKinds.ofKey(key);
+    if (kind) {
+      const known = ofKinds.get(kind);
+      if (known !== undefined) return known;
+      const value = find(kind);
+      ofKinds.set(kind, value);
+      return value;
+    }
+    const name = key.slice(start, key.indexOf('/', start));
+    const known = ofNames.get(name);
+    if (known) return known.value;
     const [plural = '', ...group] = name.split('.');
-    const value = find(kind ?? single.get(name) ?? { plural, group: group.join('.') });
-    found.set(name, value);
+    const value = find({ plural, group: group.join('.') });
+    ofNames.set(name, { value });
     return value;
   };
 }

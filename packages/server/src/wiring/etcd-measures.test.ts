@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { defineKind } from '@cluster-apiserver/model';
+import { StoredKinds } from '@cluster-apiserver/registry';
 import { createMetrics } from '@cluster-apiserver/telemetry';
 import { createEtcdMeasures, type StorageMeasures } from './etcd-measures.ts';
 import { exposed } from '@cluster-apiserver/testkit/exposition';
@@ -35,7 +36,7 @@ test.each<{ readonly act: (measures: StorageMeasures) => void; readonly series: 
   { act: ({ cacheLost }) => cacheLost(), series: 'apiserver_watch_cache_reinitializations_total 1' },
 ])('$series', async ({ act, series }) => {
   const metrics = createMetrics({ ofProcess: false });
-  const measures = createEtcdMeasures(metrics, kinds({ eventLifetimeSeconds: 60 }));
+  const measures = createEtcdMeasures(metrics, new StoredKinds('', kinds({ eventLifetimeSeconds: 60 })));
   act(measures);
   expect((await exposed(metrics)).split('\n')).toContain(series);
 });
@@ -51,7 +52,7 @@ test('kinds of different groups with one plural have series of their own', async
     description: '',
     fields: {},
   });
-  const measures = createEtcdMeasures(metrics, [namesake, ...kinds({ eventLifetimeSeconds: 60 })]);
+  const measures = createEtcdMeasures(metrics, new StoredKinds('', [namesake, ...kinds({ eventLifetimeSeconds: 60 })]));
   measures.operationEnded('get', 'events', 0.01, false);
   measures.operationEnded('get', 'events.other.example', 0.01, false);
   const lines = (await exposed(metrics)).split('\n');

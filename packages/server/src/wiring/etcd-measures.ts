@@ -1,5 +1,5 @@
 import { requireValue } from '@cluster-apiserver/base';
-import type { Kind } from '@cluster-apiserver/model';
+import type { StoredKinds } from '@cluster-apiserver/registry';
 import type { EtcdMeasures, EtcdOperation } from '@cluster-apiserver/storage';
 import { type Metrics, type Observe, secondsBuckets } from '@cluster-apiserver/telemetry';
 
@@ -21,8 +21,7 @@ interface OperationSeries {
 }
 
 /** Metrics of the etcd client, under the names of kube-apiserver where it has them. */
-export function createEtcdMeasures(metrics: Metrics, kinds: readonly Kind[]): StorageMeasures {
-  const byPrefix = new Map(kinds.filter(({ view }) => !view).map((kind) => [kind.storagePrefix, kind]));
+export function createEtcdMeasures(metrics: Metrics, storedKinds: StoredKinds): StorageMeasures {
   // Label values come from the keys of this server, so their number is bounded.
   const labels = { operation: operations, group: 'any', resource: 'any' } as const;
   const duration = metrics.histogram({
@@ -87,10 +86,13 @@ export function createEtcdMeasures(metrics: Metrics, kinds: readonly Kind[]): St
   spaceAlarm.set({}, 0);
   // Other keys of this server belong to no kind.
   const labelsOf = (operation: EtcdOperation, prefix: string) => {
-    const { group, plural } = byPrefix.get(prefix) ?? { group: '', plural: prefix };
+    const { group, plural } = storedKinds.ofPrefix(prefix) ?? { group: '', plural: prefix };
     return { operation, group, resource: plural };
   };
   const byOperation = new Map(operations.map((operation) => [operation, new Map<string, OperationSeries>()]));
+  storedKinds.onChange(() => {
+    for (const byResource of byOperation.values()) byResource.clear();
+  });
   const seriesOf = (operation: EtcdOperation, resource: string): OperationSeries => {
     const byResource = requireValue(byOperation.get(operation));
     let series = byResource.get(resource);

@@ -1,10 +1,10 @@
 import type { FindAccount, FoundAccount } from '@cluster-apiserver/gates';
 import { StatusError, uidOf } from '@cluster-apiserver/model';
-import { findResource, get, getAnyVersion, type Resource } from '@cluster-apiserver/registry';
+import { get, getAnyVersion, type LiveApi } from '@cluster-apiserver/registry';
 
 /** Looks up service accounts in the watch cache, or in etcd if asked for a fresh read. */
-export function createFindAccount(resources: readonly Resource[]): FindAccount {
-  const accounts = findResource(resources, '', 'ServiceAccount');
+export function createFindAccount(api: LiveApi): FindAccount {
+  const accounts = api.current.byGroupKind('', 'ServiceAccount');
   return (place, freshly, call) => {
     if (!accounts) return undefined;
     try {

@@ -15,7 +15,7 @@ test('the gauge of requests in flight is the maximum of the last second', async 
       return () => {};
     },
   };
-  const measures = createInFlightMeasures(metrics, [], clock, new CleanupStack());
+  const measures = createInFlightMeasures(metrics, { find: () => undefined }, clock, new CleanupStack());
   const published = async (): Promise<string | undefined> =>
     /^apiserver_current_inflight_requests\{request_kind="readOnly"\} (\d+)$/m.exec(await exposed(metrics))?.[1];
   expect(await published()).toBe('0');
@@ -29,7 +29,12 @@ test('the gauge of requests in flight is the maximum of the last second', async 
 
 test('rejected requests are counted by request kind and by resource', async () => {
   const metrics = createMetrics({ ofProcess: false });
-  const measures = createInFlightMeasures(metrics, [], { ...systemClock, after: () => () => {} }, new CleanupStack());
+  const measures = createInFlightMeasures(
+    metrics,
+    { find: () => undefined },
+    { ...systemClock, after: () => () => {} },
+    new CleanupStack(),
+  );
   const info = { path: '/x', query: new URLSearchParams(), resource: undefined };
   const request = (method: string): ApiRequest => ({ method }) as ApiRequest; // nothing else of it is read
   measures.rejected('readOnly', request('GET'), { ...info, verb: 'get' });

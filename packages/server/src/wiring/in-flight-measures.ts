@@ -1,8 +1,8 @@
 import type { Clock, CleanupStack } from '@cluster-apiserver/base';
-import type { ServedKind } from '@cluster-apiserver/model';
 import type { ApiRequest, InFlightMeasures, RequestInfo } from '@cluster-apiserver/pipeline';
 import type { Metrics } from '@cluster-apiserver/telemetry';
 import { createRequestLabeler, requestLabels } from './request-labels.ts';
+import type { ServedVersions } from './served-versions.ts';
 
 /** As in kube-apiserver, the gauge is the maximum of the last second: a scrape would miss shorter peaks. */
 const peakPeriodMs = 1000;
@@ -10,7 +10,7 @@ const peakPeriodMs = 1000;
 /** Metrics of requests in flight, and of requests rejected because there were too many. */
 export function createInFlightMeasures(
   metrics: Metrics,
-  kinds: readonly ServedKind[],
+  versions: Pick<ServedVersions, 'find'>,
   clock: Clock,
   cleanup: CleanupStack,
 ): InFlightMeasures {
@@ -29,7 +29,7 @@ export function createInFlightMeasures(
     help: 'Requests that the server ended in self-defense.',
     labels: { ...requestLabels, code: ['429'] },
   });
-  const labelsOf = createRequestLabeler(kinds);
+  const labelsOf = createRequestLabeler(versions.find);
   const now = { readOnly: 0, mutating: 0 };
   const peak = { readOnly: 0, mutating: 0 };
   const publish = (): void => {

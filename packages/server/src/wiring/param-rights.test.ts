@@ -20,11 +20,7 @@ const namesake = defineKind({
 
 test('the policy of a binding is one of the group of admission, whatever other kinds have its name', async () => {
   const store = memoryStore(systemClock);
-  const { resources, views, cache } = openTestRegistry(
-    [namesake, ...kinds({ eventLifetimeSeconds: 60 })],
-    store,
-    systemClock,
-  );
+  const { api, cache } = openTestRegistry([namesake, ...kinds({ eventLifetimeSeconds: 60 })], store, systemClock);
   const call = callUntil(Number.POSITIVE_INFINITY);
   const paramKind = { apiVersion: 'v1', kind: 'ServiceAccount' };
   const policy = {
@@ -35,10 +31,10 @@ test('the policy of a binding is one of the group of admission, whatever other k
   };
   await store.create('/registry/validatingadmissionpolicies/p', Buffer.from(JSON.stringify(policy)), {}, call);
   const asked: AccessAttributes['resource'][] = [];
-  const [plugin] = openParamRights(resources, views, {
+  const [plugin] = openParamRights(api, {
     authorize: ({ resource }: AccessAttributes) => (asked.push(resource), { verdict: 'allow' as const }),
   });
-  await resources[0]?.collection.waitUntilFresh(undefined, call);
+  await api.current.stored[0]?.collection.waitUntilFresh(undefined, call);
   const binding: KubeObject = {
     kind: 'ValidatingAdmissionPolicyBinding',
     apiVersion: 'admissionregistration.k8s.io/v1',

@@ -1,22 +1,16 @@
 import { admissionRegistration } from '@cluster-apiserver/kinds';
 import { type AdmissionPlugin, type Authorizer, createParamRights } from '@cluster-apiserver/gates';
-import { findResource, getCached, type Resource } from '@cluster-apiserver/registry';
+import { getCached, type LiveApi, type Resource } from '@cluster-apiserver/registry';
 
 /** The plugin for policies with parameters; none if policies are not served. */
-export function openParamRights(
-  resources: readonly Resource[],
-  views: readonly Resource[],
-  authorizer: Authorizer,
-): readonly AdmissionPlugin[] {
-  const find = (name: string): Resource | undefined => findResource(resources, admissionRegistration.group, name);
+export function openParamRights(api: LiveApi, authorizer: Authorizer): readonly AdmissionPlugin[] {
+  const find = (name: string): Resource | undefined => api.current.byGroupKind(admissionRegistration.group, name);
   const policies = find('ValidatingAdmissionPolicy');
   if (!policies) return [];
   return [
     createParamRights({
       authorizer,
-      resourceOf: (apiVersion, kind) =>
-        [...resources, ...views].find(({ served }) => served.apiVersion === apiVersion && served.kind === kind)?.served
-          .plural,
+      resourceOf: (apiVersion, kind) => api.current.byKind(apiVersion, kind)?.served.plural,
       findPolicy: (kind, name) => {
         const found = find(kind);
         return found && getCached(found, undefined, name)?.object;

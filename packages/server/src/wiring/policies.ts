@@ -1,5 +1,4 @@
 import { admissionRegistration } from '@cluster-apiserver/kinds';
-import { findResource } from '@cluster-apiserver/registry';
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
 import { createMutatingAdmissionPolicy, createValidatingAdmissionPolicy } from '@cluster-apiserver/policies';
 import { asError } from '../as-error.ts';
@@ -21,10 +20,10 @@ export async function openPolicies(
   policyKind: keyof typeof plugins,
   dependencies: ConfiguredAdmission,
 ): Promise<AdmissionPlugin | undefined> {
-  const { resources, environment, metrics, conditionMeasures, clock, log, cleanup } = dependencies;
+  const { api, environment, metrics, conditionMeasures, clock, log, cleanup } = dependencies;
   const { openPlugin, openMeasures } = plugins[policyKind];
   const [policies, bindings] = [policyKind, `${policyKind}Binding`].map((name) =>
-    findResource(resources, admissionRegistration.group, name),
+    api.current.byGroupKind(admissionRegistration.group, name),
   );
   if (!policies || !bindings) return undefined;
   const plugin = openPlugin({

@@ -20,12 +20,12 @@ import {
   createRbacEscalation,
 } from '@cluster-apiserver/gates';
 import { rbacGroup } from '@cluster-apiserver/model';
-import { findResource, type Resource } from '@cluster-apiserver/registry';
+import type { LiveApi } from '@cluster-apiserver/registry';
 import type { Health, Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 
 export interface RbacDependencies {
-  readonly resources: readonly Resource[];
+  readonly api: LiveApi;
   /** Resolves when the watch cache has been filled for the first time. */
   readonly filled: Promise<void>;
   readonly clock: Clock;
@@ -45,13 +45,14 @@ export interface Rbac {
 
 /** Undefined if the server does not serve roles and bindings. */
 export function openRbac(
-  { resources, filled, clock, random, health, log }: RbacDependencies,
+  { api, filled, clock, random, health, log }: RbacDependencies,
   cleanup: CleanupStack,
 ): Rbac | undefined {
+  const resources = policyResources(api.current);
   const [clusterRoles, clusterRoleBindings] = ['ClusterRole', 'ClusterRoleBinding'].map((name) =>
-    findResource(policyResources(resources), rbacGroup, name),
+    api.current.byGroupKind(rbacGroup, name),
   );
-  if (!clusterRoles || !clusterRoleBindings) return undefined;
+  if (resources.length === 0 || !clusterRoles || !clusterRoleBindings) return undefined;
   const failed = (error: unknown): void =>
     log.withName('rbac').error('indexing roles and bindings failed; rebuilding the index', { error: asError(error) });
   const policy = followPolicy({ resources, clock, failed });

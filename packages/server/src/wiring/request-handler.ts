@@ -1,6 +1,5 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
 import { createMeasuredAuthenticator, createMeasuredAuthorizer } from '@cluster-apiserver/gates';
-import type { Kind, Review } from '@cluster-apiserver/model';
 import {
   type ApiRequest,
   type Auditor,
@@ -31,6 +30,7 @@ import { openRequestLog } from './request-log.ts';
 import { createRequestMeasures } from './request-measures.ts';
 import { openReviews } from './reviews.ts';
 import type { ServedResources } from './served-resources.ts';
+import { createServedVersions } from './served-versions.ts';
 import { getApiAudiences } from './service-account-flags.ts';
 import { createStatusDocuments } from './status-documents.ts';
 import { createWatchMeasures } from './watch-measures.ts';
@@ -53,7 +53,7 @@ export function createRequestHandler(
 ): Handler<ApiRequest> {
   const { flags, environment, metrics, log, gates } = context;
   const { clock, random } = environment;
-  const { resources, views } = served;
+  const { api } = served;
   const { authorizer, admission } = access;
   const reviews = openReviews({
     clock,
@@ -61,7 +61,7 @@ export function createRequestHandler(
     authorizer,
     apiAudiences: getApiAudiences(flags),
   });
-  const kinds = [...served.kinds, ...reviews];
+  const versions = createServedVersions(api, reviews);
   const report = createFaultReporter(log);
   return buildHandlerChain(
     {
@@ -76,15 +76,15 @@ export function createRequestHandler(
         readOnly: flags['max-requests-inflight'],
         mutating: flags['max-mutating-requests-inflight'],
       },
-      inFlightMeasures: withRejectionLog(createInFlightMeasures(metrics, kinds, clock, cleanup), log, clock),
-      measures: createRequestMeasures(metrics, kinds, clock),
+      inFlightMeasures: withRejectionLog(createInFlightMeasures(metrics, versions, clock, cleanup), log, clock),
+      measures: createRequestMeasures(metrics, versions, clock),
       requestLog: openRequestLog(log),
       tracer,
       report,
       reportRejection: createRejectionReporter(log),
     },
     createRouter({
-      resources: [...resources, ...views],
+      api,
       reviews,
       clock,
       checks: { admission, authorizer },
@@ -95,10 +95,13 @@ export function createRequestHandler(
         random,
         minRequestTimeoutMs: flags['min-request-timeout'] * 1000,
         openWatches: createOpenWatches(context),
-        measures: createWatchMeasures(metrics, kinds),
+        measures: createWatchMeasures(metrics),
         report,
       },
-      nonResourceRouter: createNonResourceRouter(createDocuments(context, kinds, issuerDocuments)),
+      nonResourceRouter: createNonResourceRouter(createDocuments(context, issuerDocuments), [
+        discoveryRoutes(versions.list, context.version, clock),
+        openApiRoutes(versions.list, context.version.gitVersion, clock),
+      ]),
     }),
   );
 }
@@ -133,17 +136,11 @@ const createOpenWatches = ({ flags, environment: { clock }, log }: ServerContext
         .info('ended watches whose clients stopped reading; they can resume where they were', { count }),
   });
 
-/** Paths that are not resources: discovery, OpenAPI, health, token issuer, metrics and the state of this server. */
-function createDocuments(
-  context: ServerContext,
-  kinds: readonly (Kind | Review)[],
-  issuerDocuments: NonResourceRoutes,
-): NonResourceRoutes {
+/** Paths that are neither resources nor depend on them: health, token issuer, metrics and the state of this server. */
+function createDocuments(context: ServerContext, issuerDocuments: NonResourceRoutes): NonResourceRoutes {
   const { flags, environment, metrics, slis, health, version, records } = context;
   const { clock, random } = environment;
   return {
-    ...discoveryRoutes(kinds, version),
-    ...openApiRoutes(kinds, version.gitVersion, clock),
     ...healthRoutes(health),
     ...issuerDocuments,
     ...createStatusDocuments({ flags, version, clock, random }),

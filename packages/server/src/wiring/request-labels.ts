@@ -1,5 +1,5 @@
-import type { ServedKind } from '@cluster-apiserver/model';
 import type { ApiRequest, RequestInfo } from '@cluster-apiserver/pipeline';
+import type { ServedVersions } from './served-versions.ts';
 
 /** The labels of kube-apiserver for requests, without those that single metrics add. */
 export interface RequestLabels extends Readonly<Record<string, string>> {
@@ -66,9 +66,8 @@ export const documentLabel = (path: string): string =>
 
 /** Clients can send any path, so only names of served resources become labels. */
 export function createRequestLabeler(
-  kinds: readonly ServedKind[],
+  find: ServedVersions['find'],
 ): (request: ApiRequest, info: RequestInfo | undefined) => RequestLabels {
-  const byName = new Map(kinds.map((kind) => [nameOf(kind), kind]));
   return (request, info) => {
     const verb = verbLabel(request, info);
     const component = 'apiserver';
@@ -76,7 +75,7 @@ export function createRequestLabeler(
     if (!info?.resource) return { ...nothing, subresource: documentLabel(info?.path ?? '') };
     const { subresource = '' } = info.resource;
     const scope = scopeLabel(info);
-    const known = byName.get(nameOf(info.resource));
+    const known = find(info.resource.group, info.resource.version, info.resource.plural);
     if (!known)
       return { ...nothing, group: otherLabel, version: otherLabel, resource: otherLabel, subresource: '', scope };
     // The names of the kind, not the equal ones of the request: those are parts of its target, and labels are kept.
@@ -92,6 +91,3 @@ export function createRequestLabeler(
     };
   };
 }
-
-const nameOf = ({ group, version, plural }: Pick<ServedKind, 'group' | 'version' | 'plural'>): string =>
-  `${group}/${version}/${plural}`;

@@ -5,12 +5,21 @@ import type { ApiRequest, MeasuredRequest, RequestInfo } from '@cluster-apiserve
 import { createMetrics } from '@cluster-apiserver/telemetry';
 import { exposed } from '@cluster-apiserver/testkit/exposition';
 import { createRequestMeasures } from './request-measures.ts';
+import type { ServedVersions } from './served-versions.ts';
 
 type ResourceInfo = NonNullable<RequestInfo['resource']>;
 
+const served = kinds({ eventLifetimeSeconds: 60 }).flatMap((kind) => kind.versions);
+const versions: ServedVersions = {
+  list: () => served,
+  find: (group, version, plural) =>
+    served.find((one) => one.group === group && one.version === version && one.plural === plural),
+  onChange: () => {},
+};
+
 function open() {
   const metrics = createMetrics({ ofProcess: false });
-  const measures = createRequestMeasures(metrics, kinds({ eventLifetimeSeconds: 60 }), {
+  const measures = createRequestMeasures(metrics, versions, {
     ...systemClock,
     now: () => 1_500,
   });

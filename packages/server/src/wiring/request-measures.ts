@@ -1,5 +1,4 @@
 import type { Clock } from '@cluster-apiserver/base';
-import type { ServedKind } from '@cluster-apiserver/model';
 import type { MeasuredRequest, Measures, RequestInfo } from '@cluster-apiserver/pipeline';
 import { type Metrics, type Observe, secondsBuckets } from '@cluster-apiserver/telemetry';
 import {
@@ -10,6 +9,7 @@ import {
   scopeLabel,
   verbLabel,
 } from './request-labels.ts';
+import type { ServedVersions } from './served-versions.ts';
 
 /** Buckets of kube-apiserver. */
 const sliSecondsBuckets = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
@@ -25,7 +25,7 @@ interface RequestSeries {
   readonly responseSize: Observe | undefined;
 }
 
-export function createRequestMeasures(metrics: Metrics, kinds: readonly ServedKind[], clock: Clock): Measures {
+export function createRequestMeasures(metrics: Metrics, versions: ServedVersions, clock: Clock): Measures {
   const total = metrics.counter<keyof typeof requestLabels | 'dry_run' | 'code'>({
     name: 'apiserver_request_total',
     help: 'Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response code. A watch counts when it begins.',
@@ -62,7 +62,7 @@ export function createRequestMeasures(metrics: Metrics, kinds: readonly ServedKi
       responseSize: labels.verb === 'GET' || labels.verb === 'LIST' ? responseSizes.series(labels) : undefined,
     };
   };
-  const seriesOf = createSeriesLookup(kinds, begin);
+  const seriesOf = createSeriesLookup(versions, begin);
   return {
     record: (measured) => {
       const { code, seconds, ownSeconds, bytes, trace } = measured;
@@ -89,10 +89,10 @@ function levelOf<Next>(levels: Level<Level<Next>>, word: string): Level<Next> {
  * the values, so clients cannot grow the maps.
  */
 function createSeriesLookup(
-  kinds: readonly ServedKind[],
+  versions: ServedVersions,
   begin: (labels: RequestLabels, dryRun: string) => RequestSeries,
 ): (measured: MeasuredRequest) => RequestSeries {
-  const labelsOf = createRequestLabeler(kinds);
+  const labelsOf = createRequestLabeler(versions.find);
   const byLabels = new Map<string, RequestSeries>();
   const byWords: Level<Level<Level<Level<Level<Level<Level<RequestSeries>>>>>>> = new Map();
   const find = ({ request, info }: MeasuredRequest, dryRun: string): RequestSeries => {
@@ -106,6 +106,10 @@ function createSeriesLookup(
     levelOf(levelOf(ofVersion, subresource), scope).set(dryRun, series);
     return series;
   };
+  versions.onChange(() => {
+    byLabels.clear();
+    byWords.clear();
+  });
   return (measured) => {
     const { request, info } = measured;
     const what = info?.resource;

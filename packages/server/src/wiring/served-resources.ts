@@ -1,8 +1,9 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
 import { namespaceKind } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
-import { openRegistry, type Registry } from '@cluster-apiserver/registry';
+import { type LiveApi, openRegistry, type ServedApi, StoredKinds } from '@cluster-apiserver/registry';
 import type { EtcdClient } from '@cluster-apiserver/storage';
+import type { Metrics } from '@cluster-apiserver/telemetry';
 import type { ServerContext } from './context.ts';
 import { openEncryption } from './encryption.ts';
 import { addStorageChecks } from './health.ts';
@@ -12,8 +13,8 @@ import { createWatchCacheReporter, openStorage } from './storage.ts';
 import { createReadMeasures, publishWatchCache } from './watch-cache-measures.ts';
 
 /** The kinds with their objects: etcd, encryption, the watch cache and the registry. */
-export interface ServedResources extends Pick<Registry, 'resources' | 'views'> {
-  readonly kinds: readonly Kind[];
+export interface ServedResources {
+  readonly api: ServedApi;
   readonly client: EtcdClient;
   readonly ownPrefix: string;
   /** Resolves when the watch cache has been filled for the first time. */
@@ -30,15 +31,15 @@ export async function openResources(
   const { flags, environment, metrics, log, health, gates, certificates, records } = context;
   const { clock, random } = environment;
   const { keyPrefix, ownPrefix } = getKeyPrefixes(flags);
-  const storedKinds = kinds.filter(({ view }) => !view);
-  const encryption = await openEncryption({ ...context, keyPrefix, kinds: storedKinds }, cleanup);
+  const storedKinds = new StoredKinds(keyPrefix);
+  const encryption = await openEncryption({ ...context, storedKinds }, cleanup);
   const { transformer } = encryption;
-  const storage = { ownPrefix, transformer, metrics, certificates, records, kinds };
+  const storage = { ownPrefix, transformer, metrics, certificates, records, storedKinds };
   const { client, store, measures } = await openStorage(flags, storage, environment, log, cleanup);
-  const { resources, views, cache, retryUnreadable } = openRegistry({
+  const { api, cache, retryUnreadable } = openRegistry({
     kinds,
+    storedKinds,
     store,
-    keyPrefix,
     clock,
     random,
     report: createWatchCacheReporter(log, measures),
@@ -47,17 +48,24 @@ export async function openResources(
     readMeasures: createReadMeasures(metrics),
   });
   cleanup.defer('watch cache', () => cache.close());
-  publishWatchCache(metrics, { cache, resources, client });
+  dropSeriesOfRemoved(metrics, api);
+  publishWatchCache(metrics, { cache, api, client });
   encryption.onChange(retryUnreadable);
   addStorageChecks(health, { client, cache, clock });
-  const namespaceResource = resources.find(({ kind }) => kind === namespaceKind);
+  const namespaceResource = api.current.ofVersion(namespaceKind);
   return {
-    kinds,
+    api,
     client,
     ownPrefix,
-    resources,
-    views,
     filled: cache.firstLoad,
     namespaces: namespaceResource && createNamespaces(namespaceResource, clock),
   };
 }
+
+/** A kind may come back under the same name, and any number of others may come and go. */
+const dropSeriesOfRemoved = (metrics: Metrics, api: LiveApi): unknown =>
+  api.onChange((current, previous) => {
+    for (const { served } of previous.resources)
+      if (!current.byPath(served.group, served.version, served.plural))
+        metrics.dropSeries({ group: served.group, resource: served.plural });
+  });

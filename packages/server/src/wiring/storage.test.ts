@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { CleanupStack, seededRandom } from '@cluster-apiserver/base';
 import { type GetCredentials, http2Connect, identity } from '@cluster-apiserver/storage';
+import { StoredKinds } from '@cluster-apiserver/registry';
 import { createLog, createMetrics } from '@cluster-apiserver/telemetry';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { until } from '@cluster-apiserver/testkit/until';
@@ -57,7 +58,7 @@ async function openWithFiles() {
     metrics,
     certificates: createCertificateMeasures(metrics),
     records,
-    kinds: [],
+    storedKinds: new StoredKinds('/registry'),
   };
   const { client } = await openStorage(flags, storage, environment as never, log, cleanup); // it uses no more of them
   return {

@@ -1,5 +1,5 @@
 import { pollChanges, type CleanupStack } from '@cluster-apiserver/base';
-import type { Kind } from '@cluster-apiserver/model';
+import type { StoredKinds } from '@cluster-apiserver/registry';
 import {
   type GetCredentials,
   EtcdClient,
@@ -27,7 +27,7 @@ export async function openStorage(
     ownPrefix,
     transformer,
     metrics,
-    kinds,
+    storedKinds,
     certificates,
     records,
   }: {
@@ -36,13 +36,13 @@ export async function openStorage(
     readonly ownPrefix: string;
     readonly transformer: Transformer;
     readonly metrics: Metrics;
-    readonly kinds: readonly Kind[];
+    readonly storedKinds: StoredKinds;
   },
   { clock, random, files, connectEtcd }: Environment,
   log: Log,
   cleanup: CleanupStack,
 ): Promise<{ client: EtcdClient; store: Store; measures: StorageMeasures }> {
-  const measures = createEtcdMeasures(metrics, kinds);
+  const measures = createEtcdMeasures(metrics, storedKinds);
   const etcdLog = log.withName('etcd');
   const credentials = await followCredentials(flags, { clock, files, certificates, records }, etcdLog, cleanup);
   const client = new EtcdClient({

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { callUntil, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
-import { openRegistry, type Resource } from '@cluster-apiserver/registry';
+import { openRegistry, type Resource, StoredKinds } from '@cluster-apiserver/registry';
 import { type EtcdClient, memoryStore, RevisionTooLargeError, revision } from '@cluster-apiserver/storage';
 import { createMetrics } from '@cluster-apiserver/telemetry';
 import { publishWatchCache, createReadMeasures } from './watch-cache-measures.ts';
@@ -18,7 +18,7 @@ test.each([
   const metrics = createMetrics({ ofProcess: false });
   const client = { history: { revision: known } } as EtcdClient; // nothing else of it is read
   const cache = { currentRevision: revision(currentRevision), progressAgeMs: 2_500, waitingReads: 3 };
-  publishWatchCache(metrics, { cache, resources: [], client });
+  publishWatchCache(metrics, { cache, api: { current: { stored: [] } } as never, client });
   const lines = (await exposed(metrics)).split('\n');
   expect(lines).toEqual(
     expect.arrayContaining([
@@ -32,17 +32,17 @@ test.each([
 test('consistent reads are counted; reads at a revision only count as waits', async () => {
   const metrics = createMetrics({ ofProcess: false });
   const store = memoryStore(clock);
-  const { resources, cache } = openRegistry({
+  const { api, cache } = openRegistry({
     kinds: kinds({ eventLifetimeSeconds: 60 }),
     store,
-    keyPrefix: '/registry',
+    storedKinds: new StoredKinds('/registry'),
     clock,
     random: seededRandom(1),
     report: () => {},
     readMeasures: createReadMeasures(metrics),
   });
   await cache.firstLoad;
-  const { collection } = resources.find(({ kind }) => kind.plural === 'serviceaccounts') as Resource; // it is served
+  const { collection } = api.current.stored.find(({ kind }) => kind.plural === 'serviceaccounts') as Resource; // it is served
   for (let reads = 0; reads < 2; reads++) await collection.waitUntilFresh(undefined, call);
   await expect(collection.waitUntilFresh(revision(cache.currentRevision + 1), call)).rejects.toThrow(
     RevisionTooLargeError,

@@ -1,5 +1,5 @@
 import type { Kind } from '@cluster-apiserver/model';
-import { type Registry, type Resource, unreadableTerm } from '@cluster-apiserver/registry';
+import { type LiveApi, type Registry, type Resource, unreadableTerm } from '@cluster-apiserver/registry';
 import type { CollectionStatistics, EtcdClient, ReadMeasures } from '@cluster-apiserver/storage';
 import type { Metrics, Observe } from '@cluster-apiserver/telemetry';
 
@@ -49,10 +49,10 @@ export function createReadMeasures(metrics: Metrics): (kind: Kind) => ReadMeasur
 /** Lag and content of the watch cache. */
 export function publishWatchCache(
   metrics: Metrics,
-  { cache, resources, client }: WatchCacheSources & Pick<Registry, 'resources'>,
+  { cache, api, client }: WatchCacheSources & { readonly api: LiveApi },
 ): void {
   publishLag(metrics, { cache, client });
-  publishCollections(metrics, resources);
+  publishCollections(metrics, () => api.current.stored);
 }
 
 interface WatchCacheSources {
@@ -124,7 +124,7 @@ const collectionMetrics: readonly (readonly [
   ],
 ];
 
-function publishCollections(metrics: Metrics, resources: Registry['resources']): void {
+function publishCollections(metrics: Metrics, resources: () => readonly Resource[]): void {
   metrics.readAtScrape<'group' | 'resource'>(
     'gauge',
     {
@@ -132,7 +132,7 @@ function publishCollections(metrics: Metrics, resources: Registry['resources']):
       help: 'Current resource version of watch cache broken by resource type.',
       labels: ['group', 'resource'],
     },
-    () => resources.map((resource) => ({ labels: labelsOf(resource), value: resource.collection.currentRevision })),
+    () => resources().map((resource) => ({ labels: labelsOf(resource), value: resource.collection.currentRevision })),
   );
   metrics.readAtScrape<'group' | 'resource'>(
     'gauge',
@@ -142,7 +142,7 @@ function publishCollections(metrics: Metrics, resources: Registry['resources']):
       labels: ['group', 'resource'],
     },
     () =>
-      resources.map((resource) => ({
+      resources().map((resource) => ({
         labels: labelsOf(resource),
         value: resource.collection.countTerm(unreadableTerm),
       })),
@@ -155,14 +155,14 @@ function publishCollections(metrics: Metrics, resources: Registry['resources']):
       labels: ['group', 'resource'],
     },
     () =>
-      resources.map((resource) => ({
+      resources().map((resource) => ({
         labels: labelsOf(resource),
         value: Number(resource.collection.isSuspended),
       })),
   );
   for (const [type, name, help, read] of collectionMetrics)
     metrics.readAtScrape<'group' | 'resource'>(type, { name, help, labels: ['group', 'resource'] }, () =>
-      resources.map((resource) => ({ labels: labelsOf(resource), value: read(resource.collection.statistics) })),
+      resources().map((resource) => ({ labels: labelsOf(resource), value: read(resource.collection.statistics) })),
     );
   metrics.readAtScrape(
     'gauge',
@@ -172,7 +172,7 @@ function publishCollections(metrics: Metrics, resources: Registry['resources']):
       labels: ['resource'],
     },
     () =>
-      resources.map(({ kind: { group, plural }, collection }) => ({
+      resources().map(({ kind: { group, plural }, collection }) => ({
         labels: { resource: group === '' ? plural : `${plural}.${group}` },
         value: collection.statistics.objects,
       })),

@@ -5,7 +5,7 @@ import { createWatchMeasures } from './watch-measures.ts';
 
 test('watches are counted while they are open, and by the reason of their end', async () => {
   const metrics = createMetrics({ ofProcess: false });
-  const measures = createWatchMeasures(metrics, []);
+  const measures = createWatchMeasures(metrics);
   const watched = { group: '', version: 'v1', resource: 'robots', scope: 'cluster' } as const;
   const open = (): ReturnType<typeof measures.begin> => measures.begin(watched);
   const [first, second, refused] = [open(), open(), open(), open()];

@@ -1,20 +1,15 @@
-import type { ServedKind } from '@cluster-apiserver/model';
 import { watchEnds, type WatchMeasures } from '@cluster-apiserver/pipeline';
 import { createDoublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
 
 /** The watch metrics of kube-apiserver. All label values come from served kinds, never from clients. */
-export function createWatchMeasures(metrics: Metrics, kinds: readonly ServedKind[]): WatchMeasures {
-  const served = (name: (kind: ServedKind) => string): string[] => [...new Set(kinds.map(name))];
-  const groups = served(({ group }) => group);
-  const resources = served(({ plural }) => plural);
+export function createWatchMeasures(metrics: Metrics): WatchMeasures {
+  const ofKind = { group: 'any', version: 'any', resource: 'any' } as const; // bounded by the served kinds
   const open = metrics.gauge({
     name: 'apiserver_longrunning_requests',
     help: 'Active long-running requests.',
     labels: {
       verb: ['WATCH'],
-      group: groups,
-      version: served(({ version }) => version),
-      resource: resources,
+      ...ofKind,
       subresource: [''],
       scope: ['cluster', 'namespace', 'resource'],
       component: ['apiserver'],
@@ -23,7 +18,7 @@ export function createWatchMeasures(metrics: Metrics, kinds: readonly ServedKind
   const terminated = metrics.counter({
     name: 'apiserver_terminated_watchers_total',
     help: 'Watches ended because their clients stopped reading.',
-    labels: { group: groups, resource: resources },
+    labels: { group: 'any', resource: 'any' },
   });
   const ends = metrics.counter({
     name: 'apiserver_watches_ended_total',
@@ -31,16 +26,15 @@ export function createWatchMeasures(metrics: Metrics, kinds: readonly ServedKind
     labels: { reason: watchEnds },
   });
   const endsByReason = new Map(watchEnds.map((reason) => [reason, ends.series({ reason })]));
-  const ofEvents = { group: 'any', version: 'any', resource: 'any' } as const; // bounded by the served kinds
   const events = metrics.counter({
     name: 'apiserver_watch_events_total',
     help: 'Number of events sent in watch clients',
-    labels: ofEvents,
+    labels: ofKind,
   });
   const sizes = metrics.histogram({
     name: 'apiserver_watch_events_sizes',
     help: 'Watch event size distribution in bytes. Events that were sent together count with their mean.',
-    labels: ofEvents,
+    labels: ofKind,
     buckets: createDoublingBuckets(1024, 8),
   });
   return {

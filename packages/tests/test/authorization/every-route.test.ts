@@ -13,6 +13,7 @@ import {
 } from '@cluster-apiserver/pipeline';
 import { createHealth } from '@cluster-apiserver/telemetry';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { fixedRoutes } from '../../../pipeline/test/ask-documents.ts';
 import { type OpenPipeline, openPipeline } from '../../../pipeline/test/open-pipeline.ts';
 import { samples } from './samples.ts';
 
@@ -42,11 +43,11 @@ const tokens = {
 };
 const allKinds = kinds({ eventLifetimeSeconds: 3_600, serviceAccountTokens: tokens });
 const allReviews = reviews(services);
-const served = [...allKinds, ...allReviews];
+const served = [...allKinds.flatMap(({ versions }) => versions), ...allReviews];
 
 const documents = {
-  ...discoveryRoutes(served, {} as Parameters<typeof discoveryRoutes>[1]),
-  ...openApiRoutes(served, 'v1', systemClock),
+  ...fixedRoutes(discoveryRoutes(() => served, {} as Parameters<typeof discoveryRoutes>[1], systemClock)),
+  ...fixedRoutes(openApiRoutes(() => served, 'v1', systemClock)),
   ...healthRoutes(createHealth({ clock: systemClock, failed: () => {} })),
   ...issuerRoutes({ metadata: () => ({}), keySet: () => ({}) }),
   '/metrics': ({ auditId }: { readonly auditId: string }) => textResponse(auditId, 200, ''),

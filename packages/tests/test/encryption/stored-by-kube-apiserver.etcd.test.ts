@@ -22,7 +22,7 @@ interface ServedValue extends Stored {
   readonly path: string;
 }
 
-const stored = kinds(services).filter(({ view }) => !view);
+const stored = kinds(services);
 
 function servedAs(value: Stored): ServedValue | undefined {
   const kind = stored.find(({ storagePrefix }) => value.key.startsWith(`/registry/${storagePrefix}/`));

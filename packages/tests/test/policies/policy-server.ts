@@ -112,7 +112,7 @@ export async function openPolicyServer({
   });
   const { resources, reportedErrors: faults } = pipeline;
   const resourceOf = (plural: string): Resource => resources.find(({ served }) => served.plural === plural) as Resource; // all kinds are served
-  const environment = createPolicyEnvironment({ resources, views: [], authorizer });
+  const environment = createPolicyEnvironment({ api: pipeline.api, authorizer });
   const compileFailed = (error: unknown): void => void pipeline.reportedErrors.push(error);
   let counted: string[] = [];
   const count = (...what: readonly unknown[]): void => void counted.push(what.join(' '));

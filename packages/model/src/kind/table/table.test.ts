@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { defineKind, type ObjectOf } from '../kind.ts';
+import { defineKind } from '../kind.ts';
+import type { ObjectOf } from '../object-of.ts';
 import type { KubeObject } from '../object.ts';
 import { jsonField, int32 } from '../../schema/schema.ts';
 import { type Column, createdAtColumn, nameColumn } from './column.ts';

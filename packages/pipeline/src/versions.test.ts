@@ -1,13 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import { parseProtobuf } from '@cluster-apiserver/model';
-import { machineKind } from '../test/robots.ts';
+import { machineVersion } from '../test/robots.ts';
 import { type StreamBody } from './exchange.ts';
 import { robots, usePipeline } from '../test/use-pipeline.ts';
 
 const pipeline = usePipeline();
 const { ask, make } = pipeline;
 
-describe('through a view', () => {
+describe('through another version', () => {
   const machines = '/apis/machines.example/v2/namespaces/n/robots';
   const send = (method: string, target: string, body: object | string, type = 'application/json') =>
     ask(method, target, {
@@ -43,7 +43,7 @@ describe('through a view', () => {
       'application/apply-patch+yaml',
       { kind: 'Robot', apiVersion: 'machines.example/v2', metadata: { name: 'a' }, limbs: 4 },
     ],
-  ])('a patch of type %s uses the field names of the view', async (type, patch) => {
+  ])('a patch of type %s uses the field names of the version', async (type, patch) => {
     await build(2);
     // Applying a field that another manager owns requires force.
     const force = type === 'application/apply-patch+yaml' ? '&force=true' : '';
@@ -52,7 +52,7 @@ describe('through a view', () => {
     expect((await ask('GET', `${robots}/a`)).json()).toMatchObject({ apiVersion: 'v1', arms: 4 });
   });
 
-  test('field names of the stored kind are unknown fields of the view', async () => {
+  test('field names of the stored version are unknown fields of another one', async () => {
     await build(2);
     for (const type of ['application/merge-patch+json', 'application/apply-patch+yaml']) {
       const body = { kind: 'Robot', apiVersion: 'machines.example/v2', metadata: { name: 'a' }, arms: 5 };
@@ -64,7 +64,7 @@ describe('through a view', () => {
     );
   });
 
-  test('a view has its own validation, whose errors name the stored fields', async () => {
+  test('a version has its own validation, whose errors name the stored fields', async () => {
     expect((await build(-1)).json()).toMatchObject({
       code: 422,
       message: expect.stringMatching(/^Robot "a" is invalid: arms/),
@@ -84,18 +84,18 @@ describe('through a view', () => {
     expect(all.json()).toMatchObject({ details: { group: 'machines.example', kind: 'robots' } });
   });
 
-  test('every format has the fields of the view', async () => {
+  test('every format has the fields of the version', async () => {
     await build(2);
     const accept = (type: string) => ask('GET', `${machines}/a?includeObject=Object`, { headers: { accept: type } });
     const json = (await ask('GET', `${machines}/a`)).json();
     const protobuf = await accept('application/vnd.kubernetes.protobuf');
-    expect(parseProtobuf(protobuf.bytes as Buffer, () => machineKind.schema).value).toEqual(json);
+    expect(parseProtobuf(protobuf.bytes as Buffer, () => machineVersion.schema).value).toEqual(json);
     const table = JSON.parse((await accept('application/json;as=Table;v=v1;g=meta.k8s.io')).text);
     expect(table.rows[0].object).toEqual(json);
     expect((await accept('application/yaml')).text).toContain('limbs: 2');
   });
 
-  test('a watch has the field names of the view', async () => {
+  test('a watch has the field names of the version', async () => {
     await make('a', { arms: 1 });
     const { body } = await ask('GET', `${machines}?watch=true&timeoutSeconds=1`);
     const frames: Buffer[] = [];

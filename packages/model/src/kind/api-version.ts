@@ -1,0 +1,40 @@
+import type { Problems } from '../problems.ts';
+import type { FieldNames, ObjectSchema } from '../schema/schema.ts';
+import type { KubeObject } from './object.ts';
+import type { ServedKind } from './served-kind.ts';
+import type { Subresource } from './subresource.ts';
+
+/** The objects of a kind as clients of one group and version see them. */
+export interface ApiVersion extends ServedKind {
+  readonly verbs: readonly Verb[];
+  readonly description: string;
+  readonly listSchema: ObjectSchema;
+  /** Subresources with a kind of their own. */
+  readonly subresources: readonly Subresource[];
+  readonly parts: readonly Part[];
+  /** The response to a delete. `objectIfHeld` is a Status when the object has been removed. */
+  readonly deletedAnswer: 'object' | 'objectIfHeld' | 'status';
+  /** The fields with another name than in the stored version. */
+  readonly fieldNames: FieldNames;
+  /** What field selectors may name besides metadata.name and metadata.namespace, each with its stored name. */
+  readonly selectable: Readonly<Record<string, string>>;
+  /** The error message for a field that cannot be selected by. */
+  readonly unknownSelectorField: (field: string) => string;
+  /** Validates what is written in this version, in its stored form. As in kube-apiserver, errors have stored names. */
+  readonly validate?: (object: KubeObject, current: KubeObject | undefined, problems: Problems) => void;
+}
+
+export const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'] as const;
+export type Verb = (typeof verbs)[number];
+
+/** A subresource that reads and writes the object itself, such as status: these fields and the metadata. */
+export interface Part {
+  /** The last segment of its path. */
+  readonly name: string;
+  readonly verbs: readonly ('get' | 'patch' | 'update')[];
+  readonly fields: readonly string[];
+  /** Whether a create may set the fields. */
+  readonly givenOnCreate: boolean;
+  /** Whether it leaves the metadata as they are, except for managedFields. */
+  readonly keepsMetadata: boolean;
+}

@@ -1,0 +1,60 @@
+import type { ServedKind } from '@cluster-apiserver/model';
+import type { Resource } from './resource.ts';
+
+/** What is served at one time. It never changes: a request keeps the snapshot that it began with. */
+export class ApiSnapshot {
+  /** All versions of all kinds, the stored one of each first. */
+  readonly resources: readonly Resource[];
+  /** One for each kind, in its stored version. */
+  readonly stored: readonly Resource[];
+  /** Whether objects of a kind that is not served yet are still being loaded. */
+  readonly isLoading: boolean;
+  readonly #byPath = new Map<string, Resource>();
+  readonly #byKind = new Map<string, Resource>();
+  readonly #byGroupKind = new Map<string, Resource>();
+  readonly #byVersion = new Map<ServedKind, Resource>();
+
+  constructor(resources: readonly Resource[], isLoading = false) {
+    this.resources = resources;
+    this.stored = resources.filter(({ kind, served }) => kind === served);
+    this.isLoading = isLoading;
+    for (const resource of resources) {
+      const { served } = resource;
+      this.#byPath.set(pathOf(served.group, served.version, served.plural), resource);
+      this.#byKind.set(`${served.apiVersion} ${served.kind}`, resource);
+      this.#byVersion.set(served, resource);
+    }
+    for (const resource of this.stored)
+      for (const { group, kind } of resource.kind.versions) this.#byGroupKind.set(`${group} ${kind}`, resource);
+  }
+
+  byPath(group: string, version: string, plural: string): Resource | undefined {
+    return this.#byPath.get(pathOf(group, version, plural));
+  }
+
+  byKind(apiVersion: string, kind: string): Resource | undefined {
+    return this.#byKind.get(`${apiVersion} ${kind}`);
+  }
+
+  /** In the stored version, whichever versions the group serves. */
+  byGroupKind(group: string, kind: string): Resource | undefined {
+    return this.#byGroupKind.get(`${group} ${kind}`);
+  }
+
+  /** The kind in one of its versions; undefined if it is not served any more. */
+  ofVersion(version: ServedKind): Resource | undefined {
+    return this.#byVersion.get(version);
+  }
+
+  /** The same objects in the version in which they are stored. */
+  storedOf({ kind }: Resource): Resource | undefined {
+    return this.ofVersion(kind);
+  }
+
+  /** The same objects in their other versions. */
+  equivalentsOf(version: ServedKind): readonly ServedKind[] {
+    return this.ofVersion(version)?.kind.versions.filter((other) => other !== version) ?? [];
+  }
+}
+
+const pathOf = (group: string, version: string, plural: string): string => `${group}/${version}/${plural}`;
