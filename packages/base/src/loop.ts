@@ -116,7 +116,7 @@ const createLanes = () => ({
   /** What etcd delivers: changes, pages of a load, and the history. */
   feed: new Lane({ refillMs: 4 }),
   /** Changes on their way to watchers. */
-  watch: new Lane({ refillMs: 4 }),
+  watch: new Lane({ refillMs: 2, savedMs: 4 }),
   /** Lists, large writes, encodings, and whatever becomes ready in thousands at one moment. */
   bulk: new Lane({ refillMs: 1, savedMs: 4, sliceMs: 4, stepMs: 1 / 8 }),
 });

@@ -15,7 +15,6 @@ import { ServedApi } from './served-api.ts';
 import type { StoredKinds } from './stored-kinds.ts';
 import { type CachedObject, collectionFormOf } from './stored-object.ts';
 import { Channels } from './watch/channels.ts';
-import { WatchTurns } from './watch/watch-turns.ts';
 
 export interface RegistryOptions {
   /** Served from the start. */
@@ -47,9 +46,8 @@ export function openRegistry(options: RegistryOptions): Registry {
   const formOf = (kind: Kind) => ({ ...collectionFormOf(kind, keyPrefix), measures: readMeasures?.(kind) });
   storedKinds.set(kinds);
   const cache = openWatchCache({ ...environment, prefix: `${keyPrefix}/`, collections: kinds.map(formOf) });
-  const sharedByWatches = { clock, turns: new WatchTurns(clock) };
   const resourcesOf = (kind: Kind, collection: Collection<CachedObject>): readonly Resource[] => {
-    const channels = new Channels(collection, kind, sharedByWatches);
+    const channels = new Channels(collection, kind, clock);
     const shared = { kind, store, collection, channels, shardedReads, clock, random };
     return kind.versions.map((served) => ({ ...shared, served, fromStored: immediateConversion({ kind, served }) }));
   };

@@ -1,5 +1,4 @@
 import type { ItemChange } from '@cluster-apiserver/storage';
-import type { Channel } from './channels.ts';
 import type { Selection } from '../read/selection.ts';
 import { type CachedObject, fieldTerm, labelTerm } from '../stored-object.ts';
 
@@ -10,7 +9,7 @@ const indexedValuesMax = 8;
  * The channels of one scope, indexed by a term that their selector requires. If a thousand watchers each select one
  * label, a change only costs those whose label the object has.
  */
-export class ChannelIndex {
+export class ChannelIndex<Channel extends { readonly selection: Selection }> {
   readonly #unindexed = new Set<Channel>();
   readonly #byTerm = new Map<string, Set<Channel>>();
 

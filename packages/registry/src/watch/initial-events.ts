@@ -2,17 +2,10 @@ import type { Revision, SortedSet, View } from '@cluster-apiserver/storage';
 import type { Channel, Channels } from './channels.ts';
 import type { Resource } from '../resource.ts';
 import { candidatesOf, isWithin, startOf } from '../read/selection.ts';
-import type { Part } from './shared-parts.ts';
+import type { StatePart } from './shared-parts.ts';
 import type { Snapshot } from './snapshots.ts';
 import type { CachedObject } from '../stored-object.ts';
-import { itemsPerClockRead } from './watch-turns.ts';
-import { Batch, batchBytesMax, Bookmark, ObjectEvent, type Step } from './watch-event.ts';
-
-/** A part of the state that a watch begins with. */
-export interface StatePart extends Part {
-  /** The key of its last object; undefined when it was the last part. */
-  readonly last: string | undefined;
-}
+import { Batch, batchBytesMax, Bookmark, itemsPerClockRead, ObjectEvent, type Step } from './watch-event.ts';
 
 /**
  * The state that a watch begins with, part by part. Watchers that begin with the same state share the parts; each holds
@@ -78,7 +71,7 @@ export class InitialEvents {
     let isLast = true;
     this.#items.visit(startOf(scope, this.#after), (item) => {
       if (!isWithin(scope, item.key)) return false;
-      isLast = bytes < batchBytesMax && (++looks % itemsPerClockRead > 0 || this.#channels.turns.hasTime);
+      isLast = bytes < batchBytesMax && (++looks % itemsPerClockRead > 0 || this.#channels.loop.hasTime('watch'));
       if (!isLast) return false;
       last = item.key;
       if (item.unreadable || !this.#channel.selects(item)) return true;

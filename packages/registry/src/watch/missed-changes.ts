@@ -1,16 +1,9 @@
-import { invariant } from '@cluster-apiserver/base';
+import { invariant, type Loop } from '@cluster-apiserver/base';
 import { type ItemChange, type Revision, revision } from '@cluster-apiserver/storage';
 import type { Channel } from './channels.ts';
-import type { Part } from './shared-parts.ts';
+import type { ChangesPart } from './shared-parts.ts';
 import type { CachedObject } from '../stored-object.ts';
-import { itemsPerClockRead, type WatchTurns } from './watch-turns.ts';
-import { Batch, batchBytesMax, type ObjectEvent } from './watch-event.ts';
-
-/** A part of the changes that a watcher has missed. */
-export interface ChangesPart extends Part {
-  /** Everything up to here is in it. */
-  readonly next: Revision;
-}
+import { Batch, batchBytesMax, itemsPerClockRead, type ObjectEvent } from './watch-event.ts';
 
 /**
  * The first of some changes, as many as fit. Watches resume after a revision, so all changes of one revision are in the
@@ -20,7 +13,7 @@ export interface ChangesPart extends Part {
 export function buildChangesPart(
   missed: readonly ItemChange<CachedObject>[],
   channel: Channel,
-  turns: WatchTurns,
+  loop: Loop,
 ): ChangesPart {
   const batches: Batch[] = [];
   let events: ObjectEvent[] = [];
@@ -29,7 +22,8 @@ export function buildChangesPart(
   for (const [at, change] of missed.entries()) {
     const isNewRevision = next !== undefined && change.revision > next;
     const isFull = bytes >= batchBytesMax;
-    if (isNewRevision && (isFull || batches.length > 0 || (at % itemsPerClockRead === 0 && !turns.hasTime))) break;
+    if (isNewRevision && (isFull || batches.length > 0 || (at % itemsPerClockRead === 0 && !loop.hasTime('watch'))))
+      break;
     try {
       const event = channel.eventOf(change);
       if (event && isFull) {

@@ -1,10 +1,23 @@
 import type { Clock } from '@cluster-apiserver/base';
+import type { Revision } from '@cluster-apiserver/storage';
 import type { Batch } from './watch-event.ts';
 
 /** A part of the initial state, or of missed changes. */
 export interface Part {
   /** None if the part has no selected objects. */
   readonly batches: readonly Batch[];
+}
+
+/** A part of the state that a watch begins with. */
+export interface StatePart extends Part {
+  /** The key of its last object; undefined when it was the last part. */
+  readonly last: string | undefined;
+}
+
+/** A part of the changes that a watcher has missed. */
+export interface ChangesPart extends Part {
+  /** Everything up to here is in it. */
+  readonly next: Revision;
 }
 
 /** The bytes of events that are kept for the next watcher of a kind. Each form in which they were written adds as many. */

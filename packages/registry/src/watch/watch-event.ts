@@ -43,6 +43,9 @@ export class Bookmark {
 /** The size of a batch in bytes of JSON, unless a single object is larger. */
 export const batchBytesMax = 32 * 1024;
 
+/** How many items are visited between two looks at the clock: selectors may be slow, and reading it is not free. */
+export const itemsPerClockRead = 64;
+
 /** How many encodings of one batch are kept. Watchers of a kind rarely use more; others are encoded again. */
 const formsMax = 4;
 

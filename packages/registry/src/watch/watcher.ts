@@ -114,7 +114,7 @@ export class Watcher implements WatchReader {
       this.#sent = this.#channel.sentBefore(phase.batch + 1) ?? this.#sent;
       this.#phase = catchingUp;
     }
-    while (this.#resource.channels.turns.hasTime) {
+    while (this.#resource.channels.loop.hasTime('watch')) {
       const step = this.#step();
       if (step !== 'more') return step;
     }
@@ -124,7 +124,7 @@ export class Watcher implements WatchReader {
 
   wait(wake: () => void): void {
     this.#wake = wake;
-    if (this.#postponed) this.#resource.channels.turns.wait(wake);
+    if (this.#postponed) this.#resource.channels.loop.queue('watch', wake);
     // The reader of the history calls back by itself.
     else if (this.#phase.type !== 'history') this.#channel.wait(wake);
   }
@@ -132,11 +132,8 @@ export class Watcher implements WatchReader {
   close(): void {
     if (this.#phase.type === 'initial') this.#phase.events.close();
     if (this.#phase.type === 'history') this.#phase.reader.close();
-    if (this.#wake) {
-      this.#resource.channels.turns.cancelWait(this.#wake);
-      this.#channel.cancelWait(this.#wake);
-    }
-    this.#channel.unsubscribe();
+    if (this.#wake) this.#channel.cancelWait(this.#wake);
+    this.#resource.channels.unsubscribe(this.#channel);
   }
 
   #step(): Step {
@@ -182,7 +179,7 @@ export class Watcher implements WatchReader {
       }
       const { within, key } = this.#channel.scope;
       const notify = (): void => {
-        if (this.#wake) channels.turns.wait(this.#wake);
+        if (this.#wake) channels.loop.queue('watch', this.#wake);
       };
       const reader = collection.readHistory(this.#sent, key ?? within, notify);
       this.#phase = { type: 'history', reader };
@@ -214,9 +211,9 @@ export class Watcher implements WatchReader {
 
   /** Takes the first of some changes. Watchers of one channel that missed the same changes share the part. */
   #takePart(changes: readonly ItemChange<CachedObject>[]): Step {
-    const { changesParts, turns } = this.#resource.channels;
+    const { changesParts, loop } = this.#resource.channels;
     const name = `${this.#channel.id} ${this.#sent}`;
-    const { batches, next } = changesParts.getOrBuild(name, () => buildChangesPart(changes, this.#channel, turns));
+    const { batches, next } = changesParts.getOrBuild(name, () => buildChangesPart(changes, this.#channel, loop));
     this.#sent = next;
     this.#following = batches;
     return 'more';
