@@ -26,6 +26,7 @@ export interface FieldError {
   readonly reason:
     | 'FieldValueRequired'
     | 'FieldValueInvalid'
+    | 'FieldValueTypeInvalid'
     | 'FieldValueNotSupported'
     | 'FieldValueForbidden'
     | 'FieldValueTooLong'
@@ -69,6 +70,22 @@ export class Problems {
     return new Problems(this.#found, place);
   }
 
+  /** The same problems, for one that names no field: Go's nil stands for it. */
+  nowhere(): Problems {
+    return new Problems(this.#found).at('<nil>');
+  }
+
+  /** Problems of this place that may turn out to be none. */
+  aside(): Problems {
+    return new Problems(undefined, this.#place);
+  }
+
+  /** Adds what was found aside. */
+  include({ errors, count }: Problems): void {
+    this.#found.errors.push(...errors.slice(0, Math.max(0, fieldErrorsMax - this.#found.errors.length)));
+    this.#found.count += count;
+  }
+
   /** Validates each entry of a list at its place. */
   each<T>(entries: readonly T[], validate: (entry: T, problems: Problems) => void): void {
     for (const [index, entry] of entries.entries()) validate(entry, this.at(index));
@@ -94,8 +111,8 @@ export class Problems {
     return this.#add('FieldValueRequired', () => withDetail('Required value', detail));
   }
 
-  invalid(value: unknown, detail: string): this {
-    return this.#add('FieldValueInvalid', () => withDetail(`Invalid value: ${formatValue(value)}`, detail));
+  invalid(value: unknown, detail: string, reason: FieldError['reason'] = 'FieldValueInvalid'): this {
+    return this.#add(reason, () => withDetail(`Invalid value: ${formatValue(value)}`, detail));
   }
 
   /** By a rule that returns what is wrong with a text, such as those for names. */
@@ -130,7 +147,10 @@ export class Problems {
   }
 
   tooMany(count: number, countMax: number): this {
-    return this.#add('FieldValueTooMany', () => `Too many: ${count}: must have at most ${countMax} items`);
+    return this.#add(
+      'FieldValueTooMany',
+      () => `Too many: ${count}: must have at most ${countMax} ${countMax === 1 ? 'item' : 'items'}`,
+    );
   }
 
   #add(reason: FieldError['reason'], message: () => string): this {

@@ -22,6 +22,18 @@ export const isRawNumber = (value: unknown): value is RawNumber =>
   typeof value === 'object' && value !== null && 'rawJSON' in value && JSON.isRawJSON(value);
 /** As a double, which rounds integers beyond 2^53. */
 export const numberOf = (integer: Integer): number => Number(typeof integer === 'number' ? integer : integer.rawJSON);
+/** Negative, zero or positive, as for a sort. Integers are compared exactly. */
+export function compareNumbers(left: Integer, right: Integer): number {
+  const [one, other] = [numberOf(left), numberOf(right)];
+  if (one !== other || (typeof left === 'number' && typeof right === 'number'))
+    return one < other ? -1 : one > other ? 1 : 0;
+  const difference = exactOf(left) - exactOf(right);
+  return difference < 0n ? -1 : difference > 0n ? 1 : 0;
+}
+
+/** Both are the same double, so neither has a fraction if the other is beyond 2^53. */
+const exactOf = (integer: Integer): bigint => BigInt(typeof integer === 'number' ? integer : integer.rawJSON);
+
 /** One more, exactly. The largest 64-bit integer stays as it is: the next would be negative, and no valid generation. */
 export function increment(integer: Integer): Integer {
   const current = BigInt(typeof integer === 'number' ? integer : integer.rawJSON);

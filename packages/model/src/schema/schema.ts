@@ -1,4 +1,5 @@
 import { invariant } from '@cluster-apiserver/base';
+import type { ValueRules } from './value-rules.ts';
 import { isObjectOrRawNumber } from '../json/json-object.ts';
 import type { Integer } from '../json/raw-number.ts';
 
@@ -27,6 +28,9 @@ export interface Constraints {
   readonly default?: unknown;
   /** Null is a value. Elsewhere it means that a field is unset. */
   readonly nullable?: boolean;
+  readonly rules?: ValueRules;
+  /** Rules in an expression language, compiled by the package that made the schema, which evaluates them. */
+  readonly expressions?: unknown;
 }
 
 export interface StringSchema extends Constraints {

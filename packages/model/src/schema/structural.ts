@@ -1,3 +1,4 @@
+import type { ValueRules } from './value-rules.ts';
 import { objectMeta } from './common.ts';
 import { type AnySchema, type Constraints, type Field, type ObjectSchema, type Schema, string } from './schema.ts';
 
@@ -12,32 +13,35 @@ export const unstructured: AnySchema = { type: 'any', contents: 'owned' };
 export const emptied: AnySchema = { type: 'any', contents: 'emptied' };
 
 /** What every resource has: as the whole of an object, or embedded in one. */
-const resourceFields: readonly (readonly [string, Schema])[] = [
+const resourceFields = (rules: ValueRules | undefined): readonly (readonly [string, Schema])[] => [
   ['kind', string],
   ['apiVersion', string],
-  ['metadata', objectMeta],
+  ['metadata', rules ? { ...objectMeta, rules } : objectMeta],
 ];
+const resourceNames = ['kind', 'apiVersion', 'metadata'];
 
 export interface StructuralOptions extends Constraints {
   readonly rest?: Schema;
   readonly atomic?: boolean;
   /** Its kind, apiVersion and metadata come first, so that stored objects begin like those of other kinds. */
   readonly isRoot?: boolean;
+  /** Rules for the metadata of the root. */
+  readonly metadata?: ValueRules;
   /** It has a kind, an apiVersion and metadata, too. */
   readonly embeddedResource?: boolean;
 }
 
 export function structural(
   fields: Iterable<readonly [string, Schema]>,
-  { atomic = false, embeddedResource = false, isRoot = false, ...options }: StructuralOptions = {},
+  { atomic = false, embeddedResource = false, isRoot = false, metadata, ...options }: StructuralOptions = {},
 ): ObjectSchema {
   const declared = new Map<string, Field>();
-  for (const [name, schema] of [...fields, ...(isRoot || embeddedResource ? resourceFields : [])])
+  for (const [name, schema] of [...fields, ...(isRoot || embeddedResource ? resourceFields(metadata) : [])])
     declared.set(name, {
       name,
       schema,
       description: '',
-      presence: isRoot && schema === objectMeta ? 'always' : 'given',
+      presence: isRoot && name === 'metadata' ? 'always' : 'given',
     });
   const shown = [...declared.values()].filter(
     ({ schema, presence }) => schema.default !== undefined || presence === 'always',
@@ -47,7 +51,7 @@ export function structural(
     fields: declared,
     atomic,
     structural: {
-      first: isRoot ? resourceFields.map(([name]) => name) : [],
+      first: isRoot ? resourceNames : [],
       added: shown.map(({ name }) => name),
       embeddedResource,
     },

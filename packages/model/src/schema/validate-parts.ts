@@ -1,0 +1,67 @@
+import type { SyncTask } from '@cluster-apiserver/base';
+import { isJsonObject, type JsonObject } from '../json/json-object.ts';
+import { isKubeObject } from '../kind/object.ts';
+import type { Problems } from '../problems.ts';
+import { pathSegmentNames } from '../validation/names.ts';
+import { validateObjectMeta } from '../validation/object-meta.ts';
+import { findEntryStep, keysOfEntry } from './list-entries.ts';
+import { isSharedList, memberSchema, type Schema, type SharedListSchema } from './schema.ts';
+
+/** Validates what no rule of a schema says: the resources that a value embeds, unchanged ones too, and the keys of its lists. */
+export function* validateParts(schema: Schema, value: unknown, current: unknown, problems: Problems): SyncTask<void> {
+  yield* visit(schema, value, problems, validateResource);
+  // An object that had duplicates may keep them.
+  const before = problems.aside();
+  yield* visit(schema, current, before, refuseDuplicates);
+  if (before.count === 0) yield* visit(schema, value, problems, refuseDuplicates);
+}
+
+type Validate = (schema: Schema, value: unknown, at: Problems) => void;
+
+function* visit(schema: Schema, value: unknown, at: Problems, validate: Validate): SyncTask<void> {
+  validate(schema, value, at);
+  if (Array.isArray(value) && schema.type === 'list') {
+    if (isScalar(schema.items)) return;
+    for (const [index, entry] of value.entries()) yield* visit(schema.items, entry, at.at(index), validate);
+    yield;
+  } else if (isJsonObject(value) && schema.type === 'object' && schema.structural) {
+    for (const [name, member] of Object.entries(value)) {
+      const inner = memberSchema(schema, name);
+      const step = schema.fields.has(name) ? name : { key: name };
+      if (inner && !isScalar(inner)) yield* visit(inner, member, at.at(step), validate);
+    }
+  }
+}
+
+const isScalar = ({ type }: Schema): boolean => type !== 'list' && type !== 'object' && type !== 'map';
+
+function validateResource(schema: Schema, value: unknown, at: Problems): void {
+  if (schema.type !== 'object' || !schema.structural?.embeddedResource || !isJsonObject(value)) return;
+  requireText(value, 'apiVersion', at);
+  requireText(value, 'kind', at);
+  if (!isKubeObject(value)) return;
+  const { metadata } = value;
+  const rules = { namespaced: Boolean(metadata.namespace), names: pathSegmentNames, qualifiedFinalizers: false };
+  // An embedded resource needs no name.
+  validateObjectMeta(metadata.name ? metadata : { ...metadata, name: 'none' }, rules, at);
+}
+
+function requireText(value: JsonObject, name: string, at: Problems): void {
+  if (value[name] === undefined) at.at(name).required('must not be empty');
+  else if (value[name] === '') at.at(name).invalid('', 'must not be empty');
+}
+
+/** Of equal entries the second one is named, once. */
+function refuseDuplicates(schema: Schema, value: unknown, at: Problems): void {
+  if (!isSharedList(schema) || !Array.isArray(value)) return;
+  const counts = new Map<string | undefined, number>();
+  for (const [index, entry] of value.entries()) {
+    const step = findEntryStep(schema, entry);
+    const count = (counts.get(step) ?? 0) + 1;
+    counts.set(step, count);
+    if (count === 2) at.at(index).duplicate(identityShown(schema, entry));
+  }
+}
+
+const identityShown = (schema: SharedListSchema, entry: unknown): unknown =>
+  schema.sharing === 'set' ? entry : Object.fromEntries(keysOfEntry(schema, entry));
