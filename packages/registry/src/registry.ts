@@ -3,10 +3,9 @@ import { requireValue } from '@cluster-apiserver/base';
 import type { Kind } from '@cluster-apiserver/model';
 import {
   type Collection,
-  openWatchCache,
   type ReadMeasures,
   type Store,
-  type WatchCache,
+  WatchCache,
   type WatchCacheEvent,
 } from '@cluster-apiserver/storage';
 import { immediateConversion } from './conversion.ts';
@@ -45,7 +44,7 @@ export function openRegistry(options: RegistryOptions): Registry {
   const { keyPrefix } = storedKinds;
   const formOf = (kind: Kind) => ({ ...collectionFormOf(kind, keyPrefix), measures: readMeasures?.(kind) });
   storedKinds.set(kinds);
-  const cache = openWatchCache({ ...environment, prefix: `${keyPrefix}/`, collections: kinds.map(formOf) });
+  const cache = new WatchCache({ ...environment, prefix: `${keyPrefix}/`, collections: kinds.map(formOf) });
   const resourcesOf = (kind: Kind, collection: Collection<CachedObject>): readonly Resource[] => {
     const channels = new Channels(collection, kind, clock);
     const shared = { kind, store, collection, channels, shardedReads, clock, random };

@@ -54,7 +54,8 @@ export { Collection, type CollectionStatistics, type ListPage } from './watch-ca
 export type { CacheItem, CollectionDescriptor, ReadMeasures } from './watch-cache/collection-descriptor.ts';
 export { itemKey, textOfItemKey } from './watch-cache/entry-decoder.ts';
 export type { HistoryReader } from './watch-cache/history-reader.ts';
-export { openWatchCache, type WatchCache, type WatchCacheEvent } from './watch-cache/watch-cache.ts';
+export { WatchCache } from './watch-cache/watch-cache.ts';
+export type { WatchCacheEvent } from './watch-cache/watch-cache-event.ts';
 export { SortedSet } from './watch-cache/sorted-set.ts';
 export type { View } from './watch-cache/view.ts';
 export type { ItemChange } from './watch-cache/change-window.ts';

@@ -5,12 +5,8 @@ import { type Revision, revision } from '../src/revision.ts';
 import type { Entry } from '../src/store.ts';
 import type { Collection } from '../src/watch-cache/collection.ts';
 import type { CacheItem, CollectionDescriptor } from '../src/watch-cache/collection-descriptor.ts';
-import {
-  openWatchCache,
-  type WatchCache,
-  type WatchCacheEvent,
-  type WatchCacheOptions,
-} from '../src/watch-cache/watch-cache.ts';
+import { WatchCache, type WatchCacheOptions } from '../src/watch-cache/watch-cache.ts';
+import type { WatchCacheEvent } from '../src/watch-cache/watch-cache-event.ts';
 
 export interface Item extends CacheItem {
   readonly text: string;
@@ -66,7 +62,7 @@ export function useWatchCache(): CachedStore {
       return reports;
     },
     open: (options) => {
-      const cache = openWatchCache({
+      const cache = new WatchCache({
         store: memory,
         prefix: '/r/',
         collections: [descriptorOf('/r/a/'), descriptorOf('/r/b/')],

@@ -202,12 +202,10 @@ export const createWatchCacheReporter =
           .info('watch cache ready', { objects: items, revision, tookMs: Math.round(tookMs) });
       }
       case 'suspended':
-        return log
-          .withName('watch-cache')
-          .error('encryption key unavailable; rejecting reads of these objects until the KMS plugin provides it', {
-            prefix: event.prefix,
-            error: event.cause,
-          });
+        return log.withName('watch-cache').error('objects cannot be loaded; rejecting reads of them', {
+          prefix: event.prefix,
+          error: asError(event.cause),
+        });
       case 'collection loaded':
         return log
           .withName('watch-cache')

@@ -8,7 +8,7 @@ import { startProxy, type TcpProxy } from '@cluster-apiserver/testkit/tcp-proxy'
 import { StorageUnavailableError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Store } from '../store.ts';
-import { openWatchCache } from '../watch-cache/watch-cache.ts';
+import { WatchCache } from '../watch-cache/watch-cache.ts';
 import { noMeasures } from './measures.ts';
 
 /** The promise is 2 s; the rest is for a machine that is busy with other tests, and still far from an election's time. */
@@ -338,7 +338,7 @@ test('after slow responses a call without a quorum fails before the timeout of i
 test('the watch cache switches to a live member when its member stalls', async () => {
   const three = await startEtcd({ members: 3 });
   const { client, store } = openStore(three.endpoints);
-  const cache = openWatchCache({
+  const cache = new WatchCache({
     store,
     prefix: '/',
     collections: [

@@ -7,7 +7,7 @@ import { startProxy } from '@cluster-apiserver/testkit/tcp-proxy';
 import { HistoryReplacedError, StorageUnavailableError } from '../errors.ts';
 import type { Revision } from '../revision.ts';
 import type { ChangeSet, Entry, Store } from '../store.ts';
-import { openWatchCache } from '../watch-cache/watch-cache.ts';
+import { WatchCache } from '../watch-cache/watch-cache.ts';
 import type { CacheItem } from '../watch-cache/collection-descriptor.ts';
 import type { EtcdEvent } from './etcd-event.ts';
 import { Election } from './election.ts';
@@ -39,7 +39,7 @@ const textOf = (entry: Entry): string => (entry.unreadable ? '?' : entry.value.t
 /** A memory over all, and what its followers are notified of. */
 function follow(store: Store) {
   const reports: string[] = [];
-  const cache = openWatchCache<Item>({
+  const cache = new WatchCache<Item>({
     store,
     prefix: '/',
     collections: [

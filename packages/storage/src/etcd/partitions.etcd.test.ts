@@ -5,7 +5,7 @@ import { startProxy, type TcpProxy } from '@cluster-apiserver/testkit/tcp-proxy'
 import { until } from '@cluster-apiserver/testkit/until';
 import { openStore, within } from '../../test/open-store.ts';
 import type { CacheItem } from '../watch-cache/collection-descriptor.ts';
-import { openWatchCache } from '../watch-cache/watch-cache.ts';
+import { WatchCache } from '../watch-cache/watch-cache.ts';
 
 /** Longer than an election, and than etcd or a ping takes to notice the fault. */
 const faultMs = 7_000;
@@ -51,7 +51,7 @@ function openAt(member: RealMember): ReturnType<typeof openStore> {
 /** A replica under load: it writes, reads what it wrote, and sees it in its watch. */
 async function openReplica(member: RealMember) {
   const { store } = openAt(member);
-  const cache = openWatchCache<Item>({
+  const cache = new WatchCache<Item>({
     store,
     prefix: '/',
     collections: [

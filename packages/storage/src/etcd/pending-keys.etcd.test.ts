@@ -8,7 +8,7 @@ import type { Entry } from '../store.ts';
 import { kmsV1 } from '../transform/kms/kms-v1.ts';
 import type { KmsPlugin } from '../transform/kms/plugin-monitor.ts';
 import type { CacheItem } from '../watch-cache/collection-descriptor.ts';
-import { openWatchCache } from '../watch-cache/watch-cache.ts';
+import { WatchCache } from '../watch-cache/watch-cache.ts';
 
 const prefix = '/secrets/';
 const objects = 10_000;
@@ -56,7 +56,7 @@ test('behind a plugin that hangs a bounded number of keys is requested, and all 
     weight: 100,
     isReadable: !entry.unreadable,
   });
-  const cache = openWatchCache<Item>({
+  const cache = new WatchCache<Item>({
     store: ours.store,
     prefix,
     collections: [{ prefix, read, termsOf: () => [] }],

@@ -7,7 +7,7 @@ import { within } from '../../test/open-store.ts';
 import { etcdctl, type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { StorageUnavailableError } from '../errors.ts';
 import { identity } from '../transform/transformer.ts';
-import { openWatchCache } from '../watch-cache/watch-cache.ts';
+import { WatchCache } from '../watch-cache/watch-cache.ts';
 import { EtcdClient } from './client.ts';
 import type { EtcdEvent } from './etcd-event.ts';
 import { Election } from './election.ts';
@@ -61,7 +61,7 @@ restricted(etcdctl ? 'a user of etcd' : 'skipped: there is no etcdctl', () => {
   test('limited to the prefix supports every operation', async () => {
     const client = clientOf('limited');
     const store = etcdStore({ client, transformer: identity, internalPrefix: '/registry/.own/' });
-    const cache = openWatchCache({
+    const cache = new WatchCache({
       store,
       prefix: '/registry/',
       collections: [

@@ -7,7 +7,7 @@ import { CollectionSuspendedError, KeyUnavailableError, StorageUnavailableError 
 import type { Call, Entry } from '../store.ts';
 import { identity, type Transformed, type Transformer } from '../transform/transformer.ts';
 import type { CacheItem, CollectionDescriptor } from '../watch-cache/collection-descriptor.ts';
-import { openWatchCache, type WatchCache } from '../watch-cache/watch-cache.ts';
+import { WatchCache } from '../watch-cache/watch-cache.ts';
 
 /** As if a key management plugin kept the keys of one resource, and hung. */
 const underKms = '/slow/';
@@ -58,7 +58,7 @@ beforeEach(async () => {
     },
   };
   ours = openStore(etcd.endpoints, { transformer });
-  cache = openWatchCache({
+  cache = new WatchCache({
     store: ours.store,
     prefix: '/',
     collections: [form(underKms), form('/quick/')],

@@ -3,7 +3,8 @@ import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { startProxy, type TcpProxy } from '@cluster-apiserver/testkit/tcp-proxy';
 import { openStore, within } from '../../test/open-store.ts';
-import { openWatchCache, type WatchCacheEvent } from '../watch-cache/watch-cache.ts';
+import { WatchCache } from '../watch-cache/watch-cache.ts';
+import type { WatchCacheEvent } from '../watch-cache/watch-cache-event.ts';
 
 const keys = 400;
 const valueBytes = 10_000;
@@ -29,7 +30,7 @@ test('a load over a slow network ends, although a full page takes longer than al
   proxy.bytesPerSecond = 500_000;
   const { client, store } = openStore([proxy.endpoint], { electionTimeoutMs: 500 });
   const events: WatchCacheEvent[] = [];
-  const cache = openWatchCache({
+  const cache = new WatchCache({
     store,
     prefix: '/slow/',
     collections: [

@@ -46,14 +46,7 @@ export class CollectionLoad<Item extends CacheItem> {
 
   /** Rejects with a CollectionSuspendedError if a key is unavailable, and if the signal aborts. */
   async run({ store, clock, signal, at, reach }: LoadOptions): Promise<Revision> {
-    // A slow store may take minutes for many objects. It fails if a page makes no progress, however long the load takes.
-    const call: Call = {
-      ...callUntil(Number.POSITIVE_INFINITY),
-      signal,
-      get isAborted() {
-        return signal.aborted;
-      },
-    };
+    const call = callOf(signal);
     const loop = loopOf(clock);
     const { prefix } = this.#descriptor;
     const readPage = (after: string | undefined, revision: Revision | undefined): Promise<Snapshot> => {
@@ -100,4 +93,15 @@ export class CollectionLoad<Item extends CacheItem> {
     this.#changes.delete(key);
     if (change && change.revision > this.#listedAt) this.#contents.set(key, change.item, change.revision);
   }
+}
+
+/** A slow store may take minutes for many objects. A load fails if a page makes no progress, however long it takes. */
+export function callOf(signal: AbortSignal): Call {
+  return {
+    ...callUntil(Number.POSITIVE_INFINITY),
+    signal,
+    get isAborted() {
+      return signal.aborted;
+    },
+  };
 }

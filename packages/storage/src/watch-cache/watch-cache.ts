@@ -5,7 +5,6 @@
  */
 import {
   backoff,
-  type Call,
   callUntil,
   type Clock,
   invariant,
@@ -24,6 +23,8 @@ import { CollectionState } from './collection-state.ts';
 import { Freshness } from './freshness.ts';
 import { HistoryPlaces } from './history-reader.ts';
 import { PrefixMap } from './prefix-map.ts';
+import { SingleLoads } from './single-loads.ts';
+import type { WatchCacheEvent } from './watch-cache-event.ts';
 
 export interface WatchCacheOptions<Item extends CacheItem> {
   readonly store: Store;
@@ -37,45 +38,6 @@ export interface WatchCacheOptions<Item extends CacheItem> {
   readonly stallMs?: number;
 }
 
-export type WatchCacheEvent =
-  | { readonly type: 'loaded'; readonly items: number; readonly revision: Revision; readonly tookMs: number }
-  /** A key is unavailable, so the objects below a prefix are not served until it is back. */
-  | { readonly type: 'suspended'; readonly prefix: string; readonly cause: CollectionSuspendedError }
-  /** The objects below a prefix were loaded alone: again after they were suspended, or attached. */
-  | { readonly type: 'collection loaded'; readonly prefix: string; readonly items: number; readonly revision: Revision }
-  /** The cache lists again. Until then it serves stale reads only. */
-  | { readonly type: 'lost'; readonly cause: unknown }
-  /** The store has another history than before: the cache is emptied at once and loaded again. */
-  | ({ readonly type: 'history replaced' } & HistoryReplaced);
-
-export interface WatchCache<Item extends CacheItem> {
-  /** Those of the options, in their order. */
-  readonly collections: readonly Collection<Item>[];
-  /** Whether it is loaded and receives changes. */
-  readonly isSynced: boolean;
-  /** Why it is not synced; undefined during the first load. */
-  readonly syncError: unknown;
-  /** The cache contains all changes up to this revision. */
-  readonly currentRevision: Revision;
-  /** How long ago the store last reported its progress, with or without changes. */
-  readonly progressAgeMs: number;
-  /** How many reads wait for the cache. */
-  readonly waitingReads: number;
-  /** Resolves after the first load. */
-  readonly firstLoad: Promise<void>;
-  /**
-   * Adds a collection while the others are served. Resolves when it is loaded, which takes until its keys are available;
-   * rejects with a CollectionDetachedError if it is detached before. Its prefix ends with a slash, and neither contains nor
-   * is contained in that of another collection.
-   */
-  attach(descriptor: CollectionDescriptor<Item>): Promise<Collection<Item>>;
-  /** Ends the collection of a prefix: its reads fail, its subscribers are reset for the last time. */
-  detach(prefix: string): void;
-  /** Loads the collections again that lack values, after keys were reloaded or a KMS plugin has recovered. */
-  retryUnreadable(): void;
-  close(): Promise<void>;
-}
-
 /**
  * A replica loads a state this many revisions ago and then receives the changes since. So clients that come from another
  * replica find the changes that they have missed in memory. More would delay the start by about 80 µs each.
@@ -86,15 +48,8 @@ const latestRevisionTimeoutMs = 30_000;
 const restartFirstMs = 20;
 const restartMaxMs = 5_000;
 
-/** A suspended collection is tried again after such pauses: a plugin that is slow reports no recovery. */
-const retryFirstMs = 1_000;
-const retryMaxMs = 30_000;
-
 /** So many collections are loaded at a time, each page by page. */
 const concurrentLoads = 4;
-
-export const openWatchCache = <Item extends CacheItem>(options: WatchCacheOptions<Item>): WatchCache<Item> =>
-  new StoreFollower(options);
 
 interface Member<Item extends CacheItem> {
   readonly state: CollectionState<Item>;
@@ -102,14 +57,15 @@ interface Member<Item extends CacheItem> {
 }
 
 /** Loads all collections, and follows the store from the loaded revision on; again if it loses the watch. */
-class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
+export class WatchCache<Item extends CacheItem> {
+  /** Those of the options, in their order. */
   readonly collections: readonly Collection<Item>[];
   readonly #options: WatchCacheOptions<Item>;
   readonly #freshness: Freshness;
   readonly #places: HistoryPlaces;
   readonly #members = new PrefixMap<Member<Item>>();
-  /** Collections that are loaded alone, and how to end that. */
-  readonly #loads = new Map<CollectionState<Item>, AbortController>();
+  /** Of single collections. */
+  readonly #loads: SingleLoads<Item>;
   /** The watch delivers thousands of entries at once. */
   readonly #loop: Loop;
   readonly #firstLoad = Promise.withResolvers<void>();
@@ -130,61 +86,75 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
     this.#options = options;
     this.#freshness = new Freshness({ store, clock, ...(stallMs !== undefined && { stallMs }) });
     this.#places = new HistoryPlaces(clock);
+    this.#loads = new SingleLoads(options, this.#freshness);
     this.#loop = loopOf(clock);
     this.collections = options.collections.map((descriptor) => this.#add(descriptor).collection);
     this.#stopListening = store.onHistoryReplaced((replaced) => this.#replaceHistory(replaced));
     this.#running = this.#run();
   }
 
+  /** Whether it is loaded and receives changes. */
   get isSynced(): boolean {
     return this.#isSynced;
   }
 
+  /** Why it is not synced; undefined during the first load. */
   get syncError(): unknown {
     return this.#syncError;
   }
 
+  /** The cache contains all changes up to this revision. */
   get currentRevision(): Revision {
     return this.#freshness.currentRevision;
   }
 
+  /** How long ago the store last reported its progress, with or without changes. */
   get progressAgeMs(): number {
     return this.#freshness.progressAgeMs;
   }
 
+  /** How many reads wait for the cache. */
   get waitingReads(): number {
     return this.#freshness.waiterCount;
   }
 
+  /** Resolves after the first load. */
   get firstLoad(): Promise<void> {
     return this.#firstLoad.promise;
   }
 
+  /**
+   * Adds a collection while the others are served. Resolves when it is loaded, which takes until its keys are available;
+   * rejects with a CollectionDetachedError if it is detached before. Its prefix ends with a slash, and neither contains nor
+   * is contained in that of another collection.
+   */
   async attach(descriptor: CollectionDescriptor<Item>): Promise<Collection<Item>> {
     const { state, collection } = this.#add(descriptor);
     // Otherwise the load of all collections includes it, or is followed by its own.
-    if (this.#isSynced) this.#loadAlone(state);
+    if (this.#isSynced) this.#loads.begin(state);
     await state.firstLoad;
     return collection;
   }
 
+  /** Ends the collection of a prefix: its reads fail, and its subscribers are reset for the last time. */
   detach(prefix: string): void {
     const member = this.#members.get(prefix);
     if (!member) return;
     this.#members.delete(prefix);
-    this.#loads.get(member.state)?.abort();
+    this.#loads.end(member.state);
     member.state.detach(this.currentRevision);
   }
 
+  /** Loads the collections again that lack values, after keys were reloaded or a KMS plugin has recovered. */
   retryUnreadable(): void {
     this.#retries++;
     if (!this.#isSynced) return;
-    for (const { state } of this.#members.values()) if (state.lacksValues) this.#loadAlone(state);
+    for (const { state } of this.#members.values()) if (state.lacksValues) this.#loads.begin(state);
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#endLoads();
+    this.#loads.endAll();
     for (const { state } of this.#members.values()) state.close();
     this.#stopListening();
     await this.#running;
@@ -214,7 +184,7 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
       } catch (cause) {
         if (signal.aborted) return;
         this.#isSynced = false;
-        this.#endLoads();
+        this.#loads.endAll();
         if (!this.#round.signal.aborted) {
           // Reported once, and not with every failed attempt to load again.
           if (String(cause) !== String(this.#syncError)) report({ type: 'lost', cause });
@@ -264,7 +234,7 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
     const isRetried = this.#retries > retriesBefore;
     for (const { state } of this.#members.values())
       if (isRetried ? state.lacksValues : !state.isReady)
-        this.#loadAlone(state, state.error !== undefined && !isRetried);
+        this.#loads.begin(state, state.error !== undefined && !isRetried);
     return at;
   }
 
@@ -276,55 +246,10 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
     } catch (error) {
       if (!(error instanceof CollectionSuspendedError)) throw error;
       return () => {
-        this.#suspend(state, error, at);
+        this.#loads.suspend(state, error, at);
         return 0;
       };
     }
-  }
-
-  /** Loads one collection while the others are served. Ends the load of it that is running. */
-  #loadAlone(state: CollectionState<Item>, isLater = false): void {
-    this.#loads.get(state)?.abort();
-    const loading = new AbortController();
-    this.#loads.set(state, loading);
-    void this.#loadUntilReady(state, loading.signal, isLater).finally(() => {
-      if (this.#loads.get(state) === loading) this.#loads.delete(state);
-    });
-  }
-
-  async #loadUntilReady(state: CollectionState<Item>, signal: AbortSignal, isLater: boolean): Promise<void> {
-    const { store, clock, random, report } = this.#options;
-    const { prefix } = state.descriptor;
-    const pauses = backoff({ firstMs: retryFirstMs, maxMs: retryMaxMs }, random);
-    const reach = (to: Revision): Promise<void> => this.#freshness.waitForRevision(to, callOf(signal));
-    if (isLater) await sleep(clock, pauses.nextMs(), signal).catch(() => {}); // ends early with the signal
-    while (!signal.aborted) {
-      try {
-        const options = { store, clock, signal, at: undefined, reach };
-        const { revision: at, publish } = await state.load(options);
-        if (signal.aborted) return;
-        const items = publish(this.currentRevision);
-        return report({ type: 'collection loaded', prefix, items, revision: at });
-      } catch (error) {
-        if (signal.aborted) return;
-        // What is served is complete; it is only not better than before.
-        if (state.isReady) return;
-        if (error instanceof CollectionSuspendedError && !state.error)
-          this.#suspend(state, error, this.currentRevision);
-      }
-      await sleep(clock, pauses.nextMs(), signal).catch(() => {});
-    }
-  }
-
-  #suspend(state: CollectionState<Item>, cause: CollectionSuspendedError, now: Revision): void {
-    if (state.isDetached) return;
-    const isNew = !state.error;
-    state.suspend(cause, now);
-    if (isNew) this.#options.report({ type: 'suspended', prefix: state.descriptor.prefix, cause });
-  }
-
-  #endLoads(): void {
-    for (const loading of this.#loads.values()) loading.abort();
   }
 
   async #follow(from: Revision, ended: AbortSignal, onProgress: () => void): Promise<void> {
@@ -347,8 +272,8 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
       if (!state.needsChanges) continue;
       if (current?.unreadable?.isPermanent !== false) state.apply(key, current, to);
       else {
-        this.#suspend(state, new CollectionSuspendedError(state.descriptor.prefix, current.unreadable), to);
-        this.#loadAlone(state, true);
+        this.#loads.suspend(state, new CollectionSuspendedError(state.descriptor.prefix, current.unreadable), to);
+        this.#loads.begin(state, true);
       }
     }
     this.#freshness.advance(to, isResponse);
@@ -359,7 +284,7 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
     this.#syncError = new HistoryReplacedError();
     this.#historyStart = replaced.now;
     this.#freshness.replaceHistory();
-    this.#endLoads();
+    this.#loads.endAll();
     const revisions = { before: revision(replaced.before), now: revision(replaced.now) };
     for (const { state, collection } of this.#members.values()) {
       collection.noteHistory(revisions);
@@ -368,15 +293,4 @@ class StoreFollower<Item extends CacheItem> implements WatchCache<Item> {
     this.#round.abort();
     this.#options.report({ type: 'history replaced', ...replaced });
   }
-}
-
-/** A call that ends with a signal only. */
-function callOf(signal: AbortSignal): Call {
-  return {
-    ...callUntil(Number.POSITIVE_INFINITY),
-    signal,
-    get isAborted() {
-      return signal.aborted;
-    },
-  };
 }

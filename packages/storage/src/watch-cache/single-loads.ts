@@ -1,0 +1,85 @@
+import { backoff, type Clock, type Random, sleep } from '@cluster-apiserver/base';
+import { CollectionSuspendedError } from '../errors.ts';
+import type { Revision } from '../revision.ts';
+import type { Store } from '../store.ts';
+import type { CacheItem } from './collection-descriptor.ts';
+import { callOf } from './collection-load.ts';
+import type { CollectionState } from './collection-state.ts';
+import type { Freshness } from './freshness.ts';
+import type { WatchCacheEvent } from './watch-cache-event.ts';
+
+/** A load is tried again after such pauses: a plugin that is slow reports no recovery. */
+const retryFirstMs = 1_000;
+const retryMaxMs = 30_000;
+
+export interface SingleLoadsOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly report: (event: WatchCacheEvent) => void;
+}
+
+/** Loads of single collections while the others are served. */
+export class SingleLoads<Item extends CacheItem> {
+  readonly #options: SingleLoadsOptions;
+  readonly #freshness: Freshness;
+  readonly #running = new Map<CollectionState<Item>, AbortController>();
+
+  constructor(options: SingleLoadsOptions, freshness: Freshness) {
+    this.#options = options;
+    this.#freshness = freshness;
+  }
+
+  /** Loads a collection again and again until it is ready, from the beginning if it is being loaded. */
+  begin(state: CollectionState<Item>, isLater = false): void {
+    this.end(state);
+    const loading = new AbortController();
+    this.#running.set(state, loading);
+    void this.#loadUntilReady(state, loading.signal, isLater).finally(() => {
+      if (this.#running.get(state) === loading) this.#running.delete(state);
+    });
+  }
+
+  end(state: CollectionState<Item>): void {
+    this.#running.get(state)?.abort();
+  }
+
+  endAll(): void {
+    for (const loading of this.#running.values()) loading.abort();
+  }
+
+  suspend(state: CollectionState<Item>, cause: CollectionSuspendedError, now: Revision): void {
+    if (state.isDetached) return;
+    if (!state.error) this.#report(state, cause);
+    state.suspend(cause, now);
+  }
+
+  async #loadUntilReady(state: CollectionState<Item>, signal: AbortSignal, isLater: boolean): Promise<void> {
+    const { store, clock, random, report } = this.#options;
+    const { prefix } = state.descriptor;
+    const pauses = backoff({ firstMs: retryFirstMs, maxMs: retryMaxMs }, random);
+    const reach = (to: Revision): Promise<void> => this.#freshness.waitForRevision(to, callOf(signal));
+    const pause = (): Promise<void> => sleep(clock, pauses.nextMs(), signal).catch(() => {}); // ends early with the signal
+    let reported = state.error && String(state.error);
+    if (isLater) await pause();
+    while (!signal.aborted) {
+      try {
+        const { revision, publish } = await state.load({ store, clock, signal, at: undefined, reach });
+        if (signal.aborted) return;
+        const items = publish(this.#freshness.currentRevision);
+        return report({ type: 'collection loaded', prefix, items, revision });
+      } catch (error) {
+        // What is served is complete; it is only not better than before.
+        if (signal.aborted || state.isReady) return;
+        if (error instanceof CollectionSuspendedError) this.suspend(state, error, this.#freshness.currentRevision);
+        else if (String(error) !== reported) this.#report(state, error);
+        reported = String(error);
+      }
+      await pause();
+    }
+  }
+
+  #report({ descriptor: { prefix } }: CollectionState<Item>, cause: unknown): void {
+    this.#options.report({ type: 'suspended', prefix, cause });
+  }
+}
