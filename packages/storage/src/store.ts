@@ -7,7 +7,7 @@ import type { StoredValue } from './stored-value.ts';
 /**
  * The storage interface: values under keys, and one growing revision over all of them.
  *
- * Guarantees, which the suite in `contract/` tests:
+ * Guarantees, which the suite in `test/contract/` tests:
  * - Reads without a revision are linearizable: they see every write that was acknowledged before they began.
  * - Every write is a condition and a change, applied atomically. A write whose response was lost is retried with the same
  *   condition, and recognised if it has been applied.

@@ -3,7 +3,7 @@ import { EtcdClient, type EtcdOptions } from '../src/etcd/client.ts';
 import type { EtcdEvent } from '../src/etcd/etcd-event.ts';
 import { etcdStore } from '../src/etcd/etcd-store.ts';
 import { http2Connect } from '../src/etcd/http2-transport.ts';
-import type { StoreUnderTest } from '../src/contract/store-contract.ts';
+import type { StoreUnderTest } from './contract/store-contract.ts';
 import { compact } from '../src/etcd/wire/key-value.ts';
 import type { Call, Store } from '../src/store.ts';
 import { identity, type Transformer } from '../src/transform/transformer.ts';

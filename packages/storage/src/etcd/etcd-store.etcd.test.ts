@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from '@jest/globals';
 import { openForContract } from '../../test/open-store.ts';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
-import { describeStoreContract } from '../contract/store-contract.ts';
+import { describeStoreContract } from '../../test/contract/store-contract.ts';
 
 let etcd: RealEtcd;
 beforeAll(async () => {

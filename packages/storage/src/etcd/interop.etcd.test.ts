@@ -7,7 +7,7 @@ import { until } from '@cluster-apiserver/testkit/until';
 import { openForContract } from '../../test/open-store.ts';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { freePorts } from '@cluster-apiserver/testkit/free-ports';
-import { describeStoreContract } from '../contract/store-contract.ts';
+import { describeStoreContract } from '../../test/contract/store-contract.ts';
 
 let etcd: RealEtcd;
 beforeAll(async () => {

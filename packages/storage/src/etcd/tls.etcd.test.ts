@@ -3,7 +3,7 @@ import { systemClock } from '@cluster-apiserver/base';
 import { serverUsage, testAuthority } from '../../../certificates/test/test-authority.ts';
 import { openForContract, openStore, within } from '../../test/open-store.ts';
 import { type EtcdTls, type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
-import { describeStoreContract } from '../contract/store-contract.ts';
+import { describeStoreContract } from '../../test/contract/store-contract.ts';
 import type { TlsCredentials } from './http2/dial.ts';
 import { http2Connect } from './http2-transport.ts';
 

@@ -1,5 +1,5 @@
 import { systemClock } from '@cluster-apiserver/base';
-import { describeStoreContract } from '../contract/store-contract.ts';
+import { describeStoreContract } from '../../test/contract/store-contract.ts';
 import { memoryStore } from './memory-store.ts';
 
 describeStoreContract('the store in memory', async () => {

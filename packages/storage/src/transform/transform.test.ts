@@ -2,7 +2,7 @@ import { createSecretKey } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { systemRandom } from '@cluster-apiserver/base';
 import { repetitions } from '@cluster-apiserver/testkit/soak';
-import { describeTransformerContract } from '../contract/transformer-contract.ts';
+import { describeTransformerContract } from '../../test/contract/transformer-contract.ts';
 import { aesCbc } from './aes-cbc.ts';
 import { aesGcm } from './aes-gcm.ts';
 import { nonceBudget } from './nonce-budget.ts';

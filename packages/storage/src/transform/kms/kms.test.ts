@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Clock, systemClock, systemRandom } from '@cluster-apiserver/base';
 import { startPlugin, type RealPlugin } from '@cluster-apiserver/testkit/kms-plugin';
 import { until } from '@cluster-apiserver/testkit/until';
-import { describeTransformerContract } from '../../contract/transformer-contract.ts';
+import { describeTransformerContract } from '../../../test/contract/transformer-contract.ts';
 import { KeyUnavailableError } from '../../errors.ts';
 import { aesCbc } from '../aes-cbc.ts';
 import { aesGcm } from '../aes-gcm.ts';

@@ -1,6 +1,6 @@
 /** The guarantees of a Transformer, as tests for every implementation. */
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import type { Transformed, Transformer } from '../transform/transformer.ts';
+import type { Transformed, Transformer } from '../../src/transform/transformer.ts';
 
 export interface TransformerUnderTest {
   readonly transformer: Transformer;

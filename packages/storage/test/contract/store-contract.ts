@@ -7,9 +7,9 @@ import {
   RevisionCompactedError,
   RevisionMismatchError,
   RevisionTooLargeError,
-} from '../errors.ts';
-import { type Revision, revision } from '../revision.ts';
-import type { Call, Change, ChangeSet, Entry, Store } from '../store.ts';
+} from '../../src/errors.ts';
+import { type Revision, revision } from '../../src/revision.ts';
+import type { Call, Change, ChangeSet, Entry, Store } from '../../src/store.ts';
 
 export interface StoreUnderTest {
   readonly store: Store;
