@@ -10,7 +10,7 @@ import { callUntil, CleanupStack, systemClock as clock, systemRandom } from '@cl
 import { kinds } from '@cluster-apiserver/kinds';
 import { bytesOf, decode, encodeStored, type KubeObject, type ObjectMeta } from '@cluster-apiserver/model';
 import { create, deleteObject, openRegistry, type Resource, StoredKinds } from '@cluster-apiserver/registry';
-import { type Call, revision, type Store } from '@cluster-apiserver/storage';
+import { type Call, revision, type FollowedStore } from '@cluster-apiserver/storage';
 import { type Turn, watchTurns } from '@cluster-apiserver/testkit/turns';
 import { until } from '@cluster-apiserver/testkit/until';
 import { openLargeStore } from '../../storage/test/open-large-store.ts';
@@ -30,7 +30,7 @@ const cleanup = new CleanupStack();
 const { store: direct } = await openLargeStore(cleanup);
 
 const requests = { reads: 0, writes: 0, barriers: 0, lists: 0 };
-const counted = (store: Store): Store => ({
+const counted = (store: FollowedStore): FollowedStore => ({
   watch: (...args) => store.watch(...args),
   requestProgress: () => store.requestProgress(),
   restartWatches: () => store.restartWatches(),

@@ -1,7 +1,7 @@
-import { type ChangeSet, CorruptValueError, type Entry, type Store } from '@cluster-apiserver/storage';
+import { type ChangeSet, CorruptValueError, type Entry, type FollowedStore } from '@cluster-apiserver/storage';
 
 /** A store that a test can disturb between a replica and what is stored. */
-export interface DisturbedStore extends Store {
+export interface DisturbedStore extends FollowedStore {
   /** Called before each write. What it throws is what the write throws. */
   beforeWrite: (verb: 'update' | 'delete', key: string) => Promise<void> | void;
   /** The number of calls of each method. */
@@ -14,7 +14,7 @@ export interface DisturbedStore extends Store {
   lock(key: string): () => void;
 }
 
-export function disturbedStore(store: Store): DisturbedStore {
+export function disturbedStore(store: FollowedStore): DisturbedStore {
   const asked = { get: 0, list: 0, head: 0, writes: 0 };
   let held: Promise<void> | undefined;
   const locked = new Set<string>();

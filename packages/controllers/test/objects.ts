@@ -13,11 +13,11 @@ import {
   type Resource,
   StoredKinds,
 } from '@cluster-apiserver/registry';
-import type { Store } from '@cluster-apiserver/storage';
+import type { FollowedStore } from '@cluster-apiserver/storage';
 
 export const untimed = callUntil(Number.POSITIVE_INFINITY);
 
-export const openTestRegistry = (store: Store, clock: Clock, random: Random = seededRandom(1)): Registry =>
+export const openTestRegistry = (store: FollowedStore, clock: Clock, random: Random = seededRandom(1)): Registry =>
   openRegistry({
     kinds: kinds({ eventLifetimeSeconds: 3_600 }),
     store,

@@ -1,7 +1,7 @@
 /** Roles and bindings on a store in memory, and replicas that work on them. */
 import { type KubeObject, type PolicyRule, rbacGroup, type RbacSubject } from '@cluster-apiserver/model';
 import type { Registry } from '@cluster-apiserver/registry';
-import { memoryStore, type Store } from '@cluster-apiserver/storage';
+import { memoryStore, type FollowedStore } from '@cluster-apiserver/storage';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { type DisturbedStore, disturbedStore } from './disturbed-store.ts';
 import { changeObject, createObject, openTestRegistry, readObject, removeObject, resourceIn } from './objects.ts';
@@ -10,7 +10,7 @@ export interface PolicyWorld {
   readonly clock: FakeClock;
   readonly store: DisturbedStore;
   /** A replica of its own; through the store that can be disturbed, if nothing else is said. */
-  open(through?: Store): Registry;
+  open(through?: FollowedStore): Registry;
   set(plural: string, name: string, fields: object, namespace?: string): Promise<void>;
   change(plural: string, name: string, change: (object: KubeObject) => KubeObject): Promise<void>;
   remove(plural: string, name: string, namespace?: string): Promise<void>;
@@ -32,7 +32,7 @@ export function policyWorld(): PolicyWorld {
   const memory = memoryStore(fakeClock());
   const store = disturbedStore(memory);
   const opened: Registry[] = [];
-  const open = (through: Store = store): Registry => {
+  const open = (through: FollowedStore = store): Registry => {
     const registry = openTestRegistry(through, clock);
     opened.push(registry);
     return registry;

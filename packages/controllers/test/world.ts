@@ -2,7 +2,7 @@
 import { type Clock, invariant, seededRandom } from '@cluster-apiserver/base';
 import type { KubeObject, OwnerReference } from '@cluster-apiserver/model';
 import type { LiveApi, Registry, Resource } from '@cluster-apiserver/registry';
-import type { Call, Store } from '@cluster-apiserver/storage';
+import type { Call, FollowedStore } from '@cluster-apiserver/storage';
 import { collectGarbage, type ControllerMeasures, type GarbageCollectorEvent } from '../src/index.ts';
 import { changeObject, createObject, listObjects, openTestRegistry, readObject, removeObject } from './objects.ts';
 
@@ -32,12 +32,12 @@ export interface World {
   names(resource: Resource): Promise<string[]>;
   change(object: KubeObject, change: (metadata: KubeObject['metadata']) => KubeObject['metadata']): Promise<void>;
   remove(object: KubeObject, propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'): Promise<void>;
-  collect(through?: Store, clock?: Clock): Collecting;
+  collect(through?: FollowedStore, clock?: Clock): Collecting;
   close(): Promise<void>;
 }
 
 export interface WorldOptions {
-  readonly store: Store;
+  readonly store: FollowedStore;
   readonly clock: Clock;
   readonly call: () => Call;
 }
@@ -54,7 +54,7 @@ export const blocking = (owner: KubeObject): OwnerReference => owned(owner, { bl
 
 export function createWorld({ store, clock, call }: WorldOptions): World {
   const random = seededRandom(1);
-  const open = (through: Store): Registry => openTestRegistry(through, clock, random);
+  const open = (through: FollowedStore): Registry => openTestRegistry(through, clock, random);
   const { api, cache } = open(store);
   const resources = api.current.stored;
   const [events, accounts] = resources;

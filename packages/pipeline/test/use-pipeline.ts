@@ -5,7 +5,7 @@ import { type Call, End, onAbort, seededRandom, systemClock, awaitWithin } from 
 import { type AccessAttributes } from '@cluster-apiserver/model';
 import type { Registry } from '@cluster-apiserver/registry';
 import { openTestRegistry } from '../../registry/test/open-test-registry.ts';
-import { memoryStore, type Store } from '@cluster-apiserver/storage';
+import { memoryStore, type FollowedStore } from '@cluster-apiserver/storage';
 import { recorder } from './recorder.ts';
 import { noteKind, robotKind } from './robots.ts';
 import { buildHandlerChain } from '../src/chain.ts';
@@ -99,7 +99,7 @@ export function usePipeline(): TestPipeline {
     const clock = systemClock;
     const random = seededRandom(7);
     const store = memoryStore(clock);
-    const silenceable: Store = {
+    const silenceable: FollowedStore = {
       ...store,
       readLatestRevision: (call) => (state.isStorageSilent ? new Promise(() => {}) : store.readLatestRevision(call)),
     };

@@ -4,7 +4,7 @@ import type { Kind } from '@cluster-apiserver/model';
 import {
   type Collection,
   type ReadMeasures,
-  type Store,
+  type FollowedStore,
   WatchCache,
   type WatchCacheEvent,
 } from '@cluster-apiserver/storage';
@@ -20,7 +20,7 @@ export interface RegistryOptions {
   readonly kinds: readonly Kind[];
   /** Follows the kinds that are served. */
   readonly storedKinds: StoredKinds;
-  readonly store: Store;
+  readonly store: FollowedStore;
   readonly clock: Clock;
   readonly random: Random;
   readonly report: (event: WatchCacheEvent) => void;

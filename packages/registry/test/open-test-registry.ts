@@ -1,12 +1,12 @@
 import { type Clock, seededRandom } from '@cluster-apiserver/base';
 import type { Kind } from '@cluster-apiserver/model';
-import type { Store } from '@cluster-apiserver/storage';
+import type { FollowedStore } from '@cluster-apiserver/storage';
 import { openRegistry, type Registry, StoredKinds } from '../src/index.ts';
 
 /** A registry that reports nothing. */
 export const openTestRegistry = (
   kinds: Kind | readonly Kind[],
-  store: Store,
+  store: FollowedStore,
   clock: Clock,
   random = seededRandom(1),
 ): Registry =>

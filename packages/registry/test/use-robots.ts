@@ -12,7 +12,7 @@ import {
   type StatusError,
   string,
 } from '@cluster-apiserver/model';
-import { memoryStore, type Store } from '@cluster-apiserver/storage';
+import { memoryStore, type FollowedStore, type Store } from '@cluster-apiserver/storage';
 import {
   create,
   type DeleteOptions,
@@ -89,7 +89,7 @@ export function useRobots(): Robots {
     warn: (text: string): void => void warnings.push(text),
   };
   const clock: Clock = { ...systemClock, now: () => robots.nowMs };
-  const open = (store: Store): void => {
+  const open = (store: FollowedStore): void => {
     registry = openTestRegistry(kind, store, clock);
     robots.resource = requireValue(registry.api.current.stored[0]);
   };
@@ -101,7 +101,7 @@ export function useRobots(): Robots {
     remove: (name, more = {}) => deleteObject(robots.resource, name, { namespace: 'n', dryRun: false, ...more }, call),
     switchReplica: async () => {
       await registry.cache.close();
-      open(robots.resource.store);
+      open(robots.memory);
     },
   };
   // The rest is set before each test.
@@ -136,14 +136,6 @@ export const raced = (store: Store, before: () => Promise<unknown>): Store => {
   return {
     get: (...args) => store.get(...args),
     list: (...args) => store.list(...args),
-    watch: (...args) => store.watch(...args),
-    readLatestRevision: (...args) => store.readLatestRevision(...args),
-    requestProgress: () => store.requestProgress(),
-    restartWatches: () => store.restartWatches(),
-    get historyNumber() {
-      return store.historyNumber;
-    },
-    onHistoryReplaced: (listener) => store.onHistoryReplaced(listener),
     create: async (...args) => (await first(), store.create(...args)),
     update: async (...args) => (await first(), store.update(...args)),
     delete: async (...args) => (await first(), store.delete(...args)),

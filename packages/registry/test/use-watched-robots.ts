@@ -1,7 +1,7 @@
 import { afterEach, beforeEach } from '@jest/globals';
 import { type Clock, requireValue, systemClock } from '@cluster-apiserver/base';
 import { decode, type KubeObject } from '@cluster-apiserver/model';
-import { memoryStore, type Store } from '@cluster-apiserver/storage';
+import { memoryStore, type FollowedStore } from '@cluster-apiserver/storage';
 import {
   create,
   deleteObject,
@@ -38,7 +38,7 @@ export interface WatchedRobots {
   readonly remove: (name: string, namespace?: string) => Promise<unknown>;
   readonly begin: (options?: Partial<WatchOptions>) => Promise<WatchReader>;
   /** Opens a registry on a store, after the one before has been closed. */
-  readonly open: (store: Store) => void;
+  readonly open: (store: FollowedStore) => void;
   /** Continues with a replica that remembers nothing of what was before it. */
   readonly switchReplica: () => Promise<void>;
   /** Resolves when all changes so far are in memory and were sent by the channels. */
@@ -51,7 +51,7 @@ export function useWatchedRobots(): WatchedRobots {
   let registry: Registry;
   let resource: Resource;
   let watchings: WatchReader[];
-  const open = (store: Store): void => {
+  const open = (store: FollowedStore): void => {
     registry = openTestRegistry(robotKind, store, clock);
     resource = requireValue(registry.api.current.stored[0]);
   };

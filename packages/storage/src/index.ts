@@ -30,6 +30,8 @@ export type {
   Change,
   ChangeSet,
   Entry,
+  Feed,
+  FollowedStore,
   Precondition,
   Range,
   ReadResult,

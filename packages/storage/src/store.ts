@@ -29,6 +29,10 @@ export interface Store {
   update(key: string, value: Buffer, expected: Revision, options: WriteOptions, call: Call): Promise<Revision>;
   /** Throws RevisionMismatchError, with the present value, unless the key was last written at `expected`. */
   delete(key: string, expected: Revision, call: Call): Promise<Revision>;
+}
+
+/** What a cache of a store needs in order to follow it. */
+export interface Feed {
   /**
    * The changes of all keys with the prefix, after a revision. Ends when the signal aborts; throws RevisionCompactedError if
    * the revision is too old. It reconnects after a lost connection and misses nothing. A value whose encryption key does
@@ -46,6 +50,9 @@ export interface Store {
   /** Calls back synchronously when another history is detected. The returned function removes the listener. */
   onHistoryReplaced(listener: (replaced: HistoryReplaced) => void): () => void;
 }
+
+/** A store that can be followed. */
+export interface FollowedStore extends Store, Feed {}
 
 export interface WatchOptions {
   /** Whether changes contain the value before; true by default. */

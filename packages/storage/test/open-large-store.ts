@@ -2,7 +2,7 @@ import { type CleanupStack, systemClock, systemRandom } from '@cluster-apiserver
 import { EtcdClient } from '../src/etcd/client.ts';
 import { etcdStore } from '../src/etcd/etcd-store.ts';
 import { http2Connect } from '../src/etcd/http2-transport.ts';
-import type { Store } from '../src/store.ts';
+import type { FollowedStore } from '../src/store.ts';
 import { identity } from '../src/transform/transformer.ts';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
 
@@ -15,7 +15,7 @@ const quotaBytes = 8 * 2 ** 30;
 export interface LargeStore {
   readonly endpoints: readonly string[];
   readonly client: EtcdClient;
-  readonly store: Store;
+  readonly store: FollowedStore;
 }
 
 /**

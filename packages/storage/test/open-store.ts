@@ -5,12 +5,12 @@ import { etcdStore } from '../src/etcd/etcd-store.ts';
 import { http2Connect } from '../src/etcd/http2-transport.ts';
 import type { StoreUnderTest } from './contract/store-contract.ts';
 import { compact } from '../src/etcd/wire/key-value.ts';
-import type { Call, Store } from '../src/store.ts';
+import type { Call, FollowedStore } from '../src/store.ts';
 import { identity, type Transformer } from '../src/transform/transformer.ts';
 
 export interface OpenedStore {
   readonly client: EtcdClient;
-  readonly store: Store;
+  readonly store: FollowedStore;
   readonly events: readonly EtcdEvent[];
 }
 

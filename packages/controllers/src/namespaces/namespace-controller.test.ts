@@ -4,7 +4,7 @@ import { namespaceKind } from '@cluster-apiserver/kinds';
 import { encodeProtobuf, type KubeObject } from '@cluster-apiserver/model';
 import type { Registry } from '@cluster-apiserver/registry';
 import { fixedApi } from '../../../registry/test/fixed-api.ts';
-import { memoryStore, type Revision, type Store, StorageUnavailableError } from '@cluster-apiserver/storage';
+import { memoryStore, type Revision, type FollowedStore, StorageUnavailableError } from '@cluster-apiserver/storage';
 import { type DisturbedStore, disturbedStore } from '../../test/disturbed-store.ts';
 import {
   changeObject,
@@ -40,7 +40,7 @@ afterEach(async () => {
   memory.close();
 });
 
-const open = (through: Store): Registry => openTestRegistry(through, clock);
+const open = (through: FollowedStore): Registry => openTestRegistry(through, clock);
 
 function make(plural: string, name: string, namespace?: string, metadata: object = {}): Promise<KubeObject> {
   const about = plural === 'events' && { involvedObject: { namespace } };
@@ -60,7 +60,7 @@ interface Term {
 }
 
 /** Begins a term of a replica that works on this store. */
-function work(through: Store = store): Term {
+function work(through: FollowedStore = store): Term {
   const events: NamespaceControllerEvent[] = [];
   const term = new AbortController();
   const replica = open(through);
@@ -199,7 +199,7 @@ describe('a namespace that is deleted', () => {
       begun.resolve();
       await goOn.promise;
     };
-    const late: Store = {
+    const late: FollowedStore = {
       ...store,
       delete: async (...args) => (await standStill(), store.delete(...args)),
       update: async (...args) => (await standStill(), store.update(...args)),

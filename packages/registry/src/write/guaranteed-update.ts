@@ -45,9 +45,9 @@ export async function guaranteedUpdate(
   call: Call,
   decide: (current: Outcome | undefined) => Task<Decision>,
 ): Promise<UpdateResult> {
-  const { store, served } = resource;
+  const { served } = resource;
   const place = placeOf(resource, target.namespace, target.name);
-  const update: Update = { resource, place, options, call, decide, history: store.historyNumber };
+  const update: Update = { resource, place, options, call, decide, history: resource.collection.historyNumber };
   let base = (options.dryRun ? undefined : readCached(update)) ?? (await readFromStore(update));
   for (let tries = 0; tries < triesMax; tries++) {
     throwIfAborted(call);
@@ -102,7 +102,7 @@ const toBase = ({ resource, place }: Update, stored: StoredValue | undefined): B
 
 /** Whether what was decided on a cached state holds for that of the store. */
 const isSame = ({ resource, history }: Update, { current: cached }: Base, { current: stored }: Base): boolean =>
-  resource.store.historyNumber === history &&
+  resource.collection.historyNumber === history &&
   cached?.revision === stored?.revision &&
   cached?.stored.stale === stored?.stored.stale;
 
@@ -159,7 +159,7 @@ async function commit(
   over: Revision | undefined,
 ): Promise<UpdateResult | Base> {
   const { resource, history } = update;
-  if (resource.store.historyNumber !== history) throw new HistoryReplacedError();
+  if (resource.collection.historyNumber !== history) throw new HistoryReplacedError();
   try {
     const revision = await send(update, object, bytes, over);
     resource.collection.noteLocalWrite(revision);

@@ -13,14 +13,6 @@ export function requireLeadership(store: Store, leading: () => boolean): Store {
   return {
     get: (...read) => store.get(...read),
     list: (...read) => store.list(...read),
-    watch: (...watched) => store.watch(...watched),
-    readLatestRevision: (call) => store.readLatestRevision(call),
-    requestProgress: () => store.requestProgress(),
-    restartWatches: () => store.restartWatches(),
-    onHistoryReplaced: (listener) => store.onHistoryReplaced(listener),
-    get historyNumber() {
-      return store.historyNumber;
-    },
     create: async (...write) => (checkLeadership(), store.create(...write)),
     update: async (...write) => (checkLeadership(), store.update(...write)),
     delete: async (...write) => (checkLeadership(), store.delete(...write)),

@@ -6,7 +6,7 @@ import {
   type EtcdEvent,
   type HistoryReplaced,
   etcdStore,
-  type Store,
+  type FollowedStore,
   type Transformer,
   type WatchCacheEvent,
 } from '@cluster-apiserver/storage';
@@ -41,7 +41,7 @@ export async function openStorage(
   { clock, random, files, connectEtcd }: Environment,
   log: Log,
   cleanup: CleanupStack,
-): Promise<{ client: EtcdClient; store: Store; measures: StorageMeasures }> {
+): Promise<{ client: EtcdClient; store: FollowedStore; measures: StorageMeasures }> {
   const measures = createEtcdMeasures(metrics, storedKinds);
   const etcdLog = log.withName('etcd');
   const credentials = await followCredentials(flags, { clock, files, certificates, records }, etcdLog, cleanup);

@@ -7,7 +7,7 @@ import { until } from '@cluster-apiserver/testkit/until';
 import { startProxy, type TcpProxy } from '@cluster-apiserver/testkit/tcp-proxy';
 import { StorageUnavailableError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { Store } from '../store.ts';
+import type { FollowedStore } from '../store.ts';
 import { WatchCache } from '../watch-cache/watch-cache.ts';
 import { noMeasures } from './measures.ts';
 
@@ -46,7 +46,7 @@ describe('three members', () => {
 
   /** Writers that create, update and delete their own keys without a pause, until they are stopped. */
   function startWriters(
-    store: Store,
+    store: FollowedStore,
     count: number,
   ): { stop(): Promise<readonly Write[]>; readonly writes: readonly Write[] } {
     const writes: Write[] = [];
@@ -366,7 +366,10 @@ test('the watch cache switches to a live member when its member stalls', async (
 });
 
 /** While members elect a leader a write may fail, or be in doubt: then another key is tried. */
-function createEventually(store: Store, prefix: string): Promise<{ readonly name: string; readonly at: Revision }> {
+function createEventually(
+  store: FollowedStore,
+  prefix: string,
+): Promise<{ readonly name: string; readonly at: Revision }> {
   let attempt = 0;
   return until('a key to be created', () => {
     const name = `key-${attempt++}`;

@@ -5,10 +5,10 @@ import type {
   Call,
   ChangeSet,
   CreateOptions,
+  FollowedStore,
   Range,
   ReadResult,
   Snapshot,
-  Store,
   WatchOptions,
   WriteOptions,
 } from '../store.ts';
@@ -35,13 +35,13 @@ export interface EtcdStoreOptions {
   readonly internalPrefix: string;
 }
 
-export const etcdStore = (options: EtcdStoreOptions): Store => new EtcdStore(options);
+export const etcdStore = (options: EtcdStoreOptions): FollowedStore => new EtcdStore(options);
 
-class EtcdStore implements Store {
+class EtcdStore implements FollowedStore {
   readonly #client: EtcdClient;
   readonly #transformer: Transformer;
   readonly #watched: Transformer;
-  readonly #readPages: Store['list'];
+  readonly #readPages: FollowedStore['list'];
   readonly #writeOnce: WriteOnce;
   readonly #localWrites = new LocalWrites();
   readonly #progress: ProgressRequester;

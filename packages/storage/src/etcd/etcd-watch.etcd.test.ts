@@ -5,14 +5,14 @@ import { until } from '@cluster-apiserver/testkit/until';
 import { startProxy, type TcpProxy } from '@cluster-apiserver/testkit/tcp-proxy';
 import { HistoryReplacedError, RevisionCompactedError, StorageUnavailableError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { Store } from '../store.ts';
+import type { FollowedStore } from '../store.ts';
 import { prefixEnd, rangeStart } from './keys.ts';
 import { EtcdFault } from './transport.ts';
 import { compact } from './wire/key-value.ts';
 import { decodeWatchMessage, encodeWatchCreate, watchPath } from './wire/watch.ts';
 
 /** Reads a watch in the background and keeps the revisions that it delivered. */
-function follow(store: Store, prefix: string, after: Revision) {
+function follow(store: FollowedStore, prefix: string, after: Revision) {
   const abort = new AbortController();
   const revisions: number[] = [];
   let error: unknown;
@@ -37,7 +37,7 @@ function follow(store: Store, prefix: string, after: Revision) {
   };
 }
 
-async function writeMany(store: Store, prefix: string, count: number): Promise<readonly number[]> {
+async function writeMany(store: FollowedStore, prefix: string, count: number): Promise<readonly number[]> {
   const revisions: number[] = [];
   let next = 0;
   const worker = async (): Promise<void> => {

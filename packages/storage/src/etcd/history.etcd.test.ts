@@ -6,7 +6,7 @@ import { etcdctl, type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/et
 import { startProxy } from '@cluster-apiserver/testkit/tcp-proxy';
 import { HistoryReplacedError, StorageUnavailableError } from '../errors.ts';
 import type { Revision } from '../revision.ts';
-import type { ChangeSet, Entry, Store } from '../store.ts';
+import type { ChangeSet, Entry, FollowedStore } from '../store.ts';
 import { WatchCache } from '../watch-cache/watch-cache.ts';
 import type { CacheItem } from '../watch-cache/collection-descriptor.ts';
 import type { EtcdEvent } from './etcd-event.ts';
@@ -20,7 +20,7 @@ afterEach(async () => {
 });
 
 const bytes = (text: string): Buffer => Buffer.from(text);
-const put = (store: Store, name: string): Promise<Revision> =>
+const put = (store: FollowedStore, name: string): Promise<Revision> =>
   store.create(`/r/${name}`, bytes(name), {}, within(5_000));
 const found = (events: readonly EtcdEvent[]): readonly string[] =>
   events.flatMap((event) => (event.type === 'history replaced' ? event.reason : []));
@@ -37,7 +37,7 @@ interface Item extends CacheItem {
 const textOf = (entry: Entry): string => (entry.unreadable ? '?' : entry.value.toString());
 
 /** A memory over all, and what its followers are notified of. */
-function follow(store: Store) {
+function follow(store: FollowedStore) {
   const reports: string[] = [];
   const cache = new WatchCache<Item>({
     store,

@@ -12,7 +12,7 @@ import {
   WriteInDoubtError,
 } from '../errors.ts';
 import type { Revision } from '../revision.ts';
-import type { Store } from '../store.ts';
+import type { FollowedStore } from '../store.ts';
 import { http2Connect } from './http2-transport.ts';
 import { type Connect, EtcdFault } from './transport.ts';
 import { encodeMessage, writeInt64 } from '../protobuf/fields.ts';
@@ -84,10 +84,11 @@ async function loseRequest(
 
 const nothing = async (): Promise<void> => {};
 const bytes = (text: string): Buffer => Buffer.from(text);
-const create = (store: Store, value: string): Promise<Revision> => store.create(key, bytes(value), {}, within(10_000));
-const update = (store: Store, value: string, at: Revision): Promise<Revision> =>
+const create = (store: FollowedStore, value: string): Promise<Revision> =>
+  store.create(key, bytes(value), {}, within(10_000));
+const update = (store: FollowedStore, value: string, at: Revision): Promise<Revision> =>
   store.update(key, bytes(value), at, {}, within(10_000));
-const remove = (store: Store, at: Revision): Promise<Revision> => store.delete(key, at, within(10_000));
+const remove = (store: FollowedStore, at: Revision): Promise<Revision> => store.delete(key, at, within(10_000));
 
 const storedValue = async (): Promise<string | undefined> =>
   (await theirs.store.get(key, within(1_000))).stored?.value.toString();

@@ -13,10 +13,10 @@ import {
 } from '../errors.ts';
 import { History } from '../etcd/history.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { ChangeSet, Store, WriteOptions } from '../store.ts';
+import type { ChangeSet, FollowedStore, WriteOptions } from '../store.ts';
 import type { StoredValue } from '../stored-value.ts';
 
-export interface MemoryStore extends Store {
+export interface MemoryStore extends FollowedStore {
   /** Drops the history before the revision, as etcd's compaction does. */
   compact(oldest: Revision): void;
   /**

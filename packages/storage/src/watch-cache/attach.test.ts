@@ -9,15 +9,15 @@ import {
   KeyUnavailableError,
   StorageUnavailableError,
 } from '../errors.ts';
-import type { Entry, Store } from '../store.ts';
+import type { Entry, FollowedStore } from '../store.ts';
 import type { Collection } from './collection.ts';
 
 const cached = useWatchCache();
 
 /** A store whose lists wait until they are let through. */
-function withHeldLists(): { store: Store; held: (() => void)[] } {
+function withHeldLists(): { store: FollowedStore; held: (() => void)[] } {
   const held: (() => void)[] = [];
-  const list: Store['list'] = async (...args) => {
+  const list: FollowedStore['list'] = async (...args) => {
     const page = await cached.memory.list(...args);
     await new Promise<void>((resolve) => held.push(resolve));
     return page;
@@ -117,7 +117,7 @@ test('attaching fails if the collection is detached before it is loaded', async 
 
 test('a collection whose keys are unavailable is attached when they are there', async () => {
   let hasKeys = false;
-  const list: Store['list'] = async (...args) => {
+  const list: FollowedStore['list'] = async (...args) => {
     const { entries, ...page } = await cached.memory.list(...args);
     const unreadable = (entry: Entry): Entry => ({
       key: entry.key,

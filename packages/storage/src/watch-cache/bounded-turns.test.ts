@@ -4,7 +4,7 @@ import { until } from '@cluster-apiserver/testkit/until';
 import { call, descriptorOf, type Item, useWatchCache } from '../../test/use-watch-cache.ts';
 import { CollectionSuspendedError, CorruptValueError, KeyUnavailableError } from '../errors.ts';
 import type { Revision } from '../revision.ts';
-import type { Entry, Store } from '../store.ts';
+import type { Entry, FollowedStore } from '../store.ts';
 import type { Collection } from './collection.ts';
 
 const cached = useWatchCache();
@@ -19,7 +19,7 @@ describe('with any number of objects and changes, one turn of the event loop doe
   let work: () => void;
 
   /** Only decoding an object takes time. */
-  async function open(store: Store = cached.memory): Promise<Collection<Item>> {
+  async function open(store: FollowedStore = cached.memory): Promise<Collection<Item>> {
     let ms = 0;
     let steps = 0;
     work = () => {
@@ -116,7 +116,7 @@ describe('with any number of objects and changes, one turn of the event loop doe
   });
 
   /** A store whose values are unreadable at present. */
-  function withoutKeys(): { store: Store; recover: () => void } {
+  function withoutKeys(): { store: FollowedStore; recover: () => void } {
     let hasKeys = false;
     const seen = (entry: Entry): Entry =>
       hasKeys
@@ -126,7 +126,7 @@ describe('with any number of objects and changes, one turn of the event loop doe
             revision: entry.revision,
             unreadable: new CorruptValueError([entry.key], { cause: new KeyUnavailableError('no key') }),
           };
-    const list: Store['list'] = async (...args) => {
+    const list: FollowedStore['list'] = async (...args) => {
       const { entries, ...page } = await cached.memory.list(...args);
       return { ...page, entries: entries.map(seen) };
     };
@@ -138,7 +138,7 @@ describe('with any number of objects and changes, one turn of the event loop doe
     cached.memory.compact(await cached.memory.readLatestRevision(call));
     const { store, recover } = withoutKeys();
     const listed = Promise.withResolvers<void>();
-    const list: Store['list'] = async (...args) => {
+    const list: FollowedStore['list'] = async (...args) => {
       const page = await store.list(...args);
       await listed.promise;
       return page;

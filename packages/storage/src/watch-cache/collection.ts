@@ -6,7 +6,7 @@ import {
   RevisionTooLargeError,
 } from '../errors.ts';
 import { type Revision, zeroRevision } from '../revision.ts';
-import type { Call, Store } from '../store.ts';
+import type { Call, FollowedStore } from '../store.ts';
 import type { CacheItem, CollectionDescriptor } from './collection-descriptor.ts';
 import type { CollectionState, Subscriber } from './collection-state.ts';
 import type { Freshness } from './freshness.ts';
@@ -35,7 +35,7 @@ export interface ListPage<Item> {
 
 /** What the collections of a cache share. */
 export interface CollectionOptions {
-  readonly store: Store;
+  readonly store: FollowedStore;
   readonly freshness: Freshness;
   readonly clock: Clock;
   readonly places: HistoryPlaces;
@@ -50,7 +50,7 @@ const largeListMin = 100;
 /** The objects below one prefix in memory, with their latest changes, as readers see them. */
 export class Collection<Item extends CacheItem> {
   readonly #state: CollectionState<Item>;
-  readonly #store: Store;
+  readonly #store: FollowedStore;
   readonly #freshness: Freshness;
   readonly #clock: Clock;
   readonly #places: HistoryPlaces;

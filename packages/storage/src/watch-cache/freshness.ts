@@ -5,7 +5,7 @@
 import type { Clock } from '@cluster-apiserver/base';
 import { HistoryReplacedError, RevisionTooLargeError, StorageUnavailableError } from '../errors.ts';
 import type { Revision } from '../revision.ts';
-import type { Call, Store } from '../store.ts';
+import type { Call, Feed } from '../store.ts';
 import { type FreshReader, type ReadObserver, resolveReader } from './fresh-reader.ts';
 import { LatestRevisionQuery } from './latest-revision-query.ts';
 import { RevisionWaiters } from './revision-waiters.ts';
@@ -14,7 +14,7 @@ import { RevisionWaiters } from './revision-waiters.ts';
 const localWritesMaxMs = 100;
 
 export interface FreshnessOptions {
-  readonly store: Pick<Store, 'readLatestRevision' | 'requestProgress' | 'restartWatches'>;
+  readonly store: Pick<Feed, 'readLatestRevision' | 'requestProgress' | 'restartWatches'>;
   readonly clock: Clock;
   /** If the memory is behind and has made no progress for this long, its watch restarts. */
   readonly stallMs?: number;

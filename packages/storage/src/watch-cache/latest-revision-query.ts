@@ -1,7 +1,7 @@
 import { callUntil, type Clock, Coalescer, type Span } from '@cluster-apiserver/base';
 import { StorageUnavailableError } from '../errors.ts';
 import type { Revision } from '../revision.ts';
-import type { Store } from '../store.ts';
+import type { Feed } from '../store.ts';
 import { type FreshReader, rejectReader } from './fresh-reader.ts';
 
 /**
@@ -20,7 +20,7 @@ const queuedMaxMs = 1_000;
 const inFlightMax = 4;
 
 export interface LatestRevisionQueryOptions {
-  readonly store: Pick<Store, 'readLatestRevision'>;
+  readonly store: Pick<Feed, 'readLatestRevision'>;
   readonly clock: Clock;
   /** The latest revision is known for these readers. What it throws rejects them. */
   readonly onRevision: (revision: Revision, readers: readonly FreshReader[]) => void;

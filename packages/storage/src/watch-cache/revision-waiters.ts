@@ -1,7 +1,7 @@
 import type { Clock } from '@cluster-apiserver/base';
 import { StorageUnavailableError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { Store } from '../store.ts';
+import type { Feed } from '../store.ts';
 import { type FreshReader, rejectReader, resolveReader } from './fresh-reader.ts';
 
 /** Longer than the watch takes to deliver an acknowledged write. A longer wait is for a key outside the watched prefix. */
@@ -26,7 +26,7 @@ const defaultStallMs = 1_000;
 const stallsMax = 3;
 
 export interface RevisionWaitersOptions {
-  readonly store: Pick<Store, 'requestProgress' | 'restartWatches'>;
+  readonly store: Pick<Feed, 'requestProgress' | 'restartWatches'>;
   readonly clock: Clock;
   /** If the memory is behind and has made no progress for this long, its watch restarts. */
   readonly stallMs?: number;

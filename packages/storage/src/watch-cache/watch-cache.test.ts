@@ -4,16 +4,16 @@ import { until, untilTurned } from '@cluster-apiserver/testkit/until';
 import { call, collectionsOf, contents, textOf, useWatchCache } from '../../test/use-watch-cache.ts';
 import { HistoryReplacedError, RevisionTooLargeError, StorageUnavailableError } from '../errors.ts';
 import { revision } from '../revision.ts';
-import type { ChangeSet, Store } from '../store.ts';
+import type { ChangeSet, FollowedStore } from '../store.ts';
 
 const cached = useWatchCache();
 const soon = () => callUntil(systemClock.monotonicMs() + 50);
 
 /** A store whose watches can be held back, and disconnected. */
-function disturbed(): Store & { hold(): () => void; cut(error: Error): void } {
+function disturbed(): FollowedStore & { hold(): () => void; cut(error: Error): void } {
   let held: Promise<void> | undefined;
   let cuts: ((error: Error) => void)[] = [];
-  async function* watch(...args: Parameters<Store['watch']>): AsyncGenerator<ChangeSet> {
+  async function* watch(...args: Parameters<FollowedStore['watch']>): AsyncGenerator<ChangeSet> {
     const { promise: severed, reject } = Promise.withResolvers<never>();
     severed.catch(() => {});
     cuts.push(reject);
@@ -120,7 +120,7 @@ test('a read that may be stale is immediate, but never misses local writes', asy
 test('a query of the latest revision is shared by waiting readers, and not by later ones', async () => {
   let questions = 0;
   const answers: (() => void)[] = [];
-  const store: Store = {
+  const store: FollowedStore = {
     ...cached.memory,
     readLatestRevision: async (...args) => {
       questions++;
@@ -166,7 +166,7 @@ test('a subscriber gets every change in order, with the previous version', async
 
 test('a replica that starts without a store reports it once, however often it retries', async () => {
   let attempts = 0;
-  const failing: Store = {
+  const failing: FollowedStore = {
     ...cached.memory,
     readLatestRevision: (given) => {
       if (attempts++ < 3) return Promise.reject(new StorageUnavailableError('no answer'));
@@ -181,7 +181,7 @@ test('a replica that starts without a store reports it once, however often it re
 
 test('a load takes as long as the pages of a slow store need', async () => {
   const deadlines: number[] = [];
-  const list: Store['list'] = (range, listCall) => {
+  const list: FollowedStore['list'] = (range, listCall) => {
     deadlines.push(listCall.deadlineMs);
     return cached.memory.list(range, listCall);
   };
@@ -193,7 +193,7 @@ test('a load takes as long as the pages of a slow store need', async () => {
 
 test('closing does not wait for a page of a slow store', async () => {
   const { promise: asked, resolve } = Promise.withResolvers<Call>();
-  const list: Store['list'] = (_, listCall) => {
+  const list: FollowedStore['list'] = (_, listCall) => {
     resolve(listCall);
     return new Promise(() => {});
   };
@@ -305,7 +305,7 @@ test('a load that ends at the moment of a replacement is never served', async ()
     const replaceAfter = (left: number): void =>
       queueMicrotask(() => (left > 0 ? replaceAfter(left - 1) : cached.memory.restore(kept)));
     let lists = 0;
-    const list: Store['list'] = async (...args) => {
+    const list: FollowedStore['list'] = async (...args) => {
       const page = await cached.memory.list(...args);
       if (lists++ === 0) replaceAfter(microtasks);
       return page;

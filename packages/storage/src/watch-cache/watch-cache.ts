@@ -16,7 +16,7 @@ import {
 import { CollectionSuspendedError, HistoryReplacedError, RevisionCompactedError } from '../errors.ts';
 import type { HistoryReplaced } from '../etcd/history.ts';
 import { type Revision, revision } from '../revision.ts';
-import type { ChangeSet, Store } from '../store.ts';
+import type { ChangeSet, FollowedStore } from '../store.ts';
 import { Collection } from './collection.ts';
 import type { CacheItem, CollectionDescriptor } from './collection-descriptor.ts';
 import { CollectionState } from './collection-state.ts';
@@ -27,7 +27,7 @@ import { SingleLoads } from './single-loads.ts';
 import type { WatchCacheEvent } from './watch-cache-event.ts';
 
 export interface WatchCacheOptions<Item extends CacheItem> {
-  readonly store: Store;
+  readonly store: FollowedStore;
   /** Of all collections, and of the store's internal keys. */
   readonly prefix: string;
   readonly collections: readonly CollectionDescriptor<Item>[];

@@ -9,10 +9,10 @@ import {
   RevisionTooLargeError,
 } from '../../src/errors.ts';
 import { type Revision, revision } from '../../src/revision.ts';
-import type { Call, Change, ChangeSet, Entry, Store } from '../../src/store.ts';
+import type { Call, Change, ChangeSet, Entry, FollowedStore } from '../../src/store.ts';
 
 export interface StoreUnderTest {
-  readonly store: Store;
+  readonly store: FollowedStore;
   /** Keys of this test begin with it, and no others do. */
   readonly prefix: string;
   compact(oldest: Revision): Promise<void>;
@@ -22,7 +22,7 @@ export interface StoreUnderTest {
 export function describeStoreContract(implementation: string, open: () => Promise<StoreUnderTest>): void {
   describe(`${implementation} fulfils the contract of a store:`, () => {
     let subject: StoreUnderTest;
-    let store: Store;
+    let store: FollowedStore;
     let key: (name: string) => string;
     const watches: AbortController[] = [];
 
