@@ -170,6 +170,7 @@ export function defineKind<F extends FieldDeclarations>(declaration: KindDeclara
     ...defaultOptions,
     unknownSelectorField: describeUnknownField(Object.keys(given.selectableFields ?? {})),
     ...given,
+    ...withoutWriteOnly(fields, given.defaults),
   };
   const { timeToLiveSeconds } = options;
   invariant(timeToLiveSeconds === undefined || timeToLiveSeconds > 0, 'etcd rejects leases without a duration');
@@ -200,6 +201,22 @@ export function defineKind<F extends FieldDeclarations>(declaration: KindDeclara
   const whole: Kind = { ...own, versions };
   versions.push(whole, ...otherVersions.map((other) => versionOf(whole, other)));
   return whole;
+}
+
+/** Every write goes through the defaults before anything is owned or stored. */
+function withoutWriteOnly(
+  fields: FieldDeclarations,
+  defaults: KindHooks<KubeObject>['defaults'] = (written) => written,
+): Pick<KindHooks<KubeObject>, 'defaults'> {
+  const names = Object.keys(fields).filter((name) => fields[name]?.presence === 'writeOnly');
+  if (names.length === 0) return {};
+  return {
+    defaults: (written) => {
+      const { ...rest } = defaults(written);
+      for (const name of names) delete rest[name];
+      return rest;
+    },
+  };
 }
 
 const apiVersionOf = ({ group, version }: Pick<GroupVersionKind, 'group' | 'version'>): string =>

@@ -179,9 +179,10 @@ export interface Field {
 /**
  * When a field is part of a response. `filled`: unless it is zero, empty or null. `given`: if the client sent it, so that
  * false and 0 differ from unset. `always`: with its zero value if it is unset. `nullIfEmpty`: always, as null if it is
- * empty; Go clients expect null where upstream has a nil slice.
+ * empty; Go clients expect null where upstream has a nil slice. `writeOnly`: never; the defaults of its kind put what the
+ * client sent elsewhere.
  */
-export type Presence = 'filled' | 'given' | 'always' | 'nullIfEmpty';
+export type Presence = 'filled' | 'given' | 'always' | 'nullIfEmpty' | 'writeOnly';
 
 /** A field as it is declared; its name is its key in the declaration. */
 export interface FieldDeclaration<S extends Schema = Schema, P extends Presence = Presence> {
