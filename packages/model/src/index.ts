@@ -112,6 +112,7 @@ export {
   listMap,
   isSharedList,
   type ListSchema,
+  memberSchema,
   microTime,
   type ObjectSchema,
   object,

@@ -3,6 +3,11 @@ import { boolean, type JsonObject, jsonField, int32, list, listMap, object, stri
 import { ConfigurationFault, mergeConfiguration } from './apply-configuration.ts';
 
 const port = object({ name: jsonField(string, ''), port: jsonField(int32, ''), open: jsonField(boolean, '') });
+const endpoint = object({
+  host: jsonField(string, ''),
+  protocol: jsonField({ ...string, default: 'TCP' }, ''),
+  port: jsonField(int32, ''),
+});
 const schema = object(
   {
     text: jsonField(string, ''),
@@ -12,6 +17,8 @@ const schema = object(
     lists: jsonField(listMap, ''),
     set: jsonField(list(string, 'set'), ''),
     ports: jsonField(list(port, { keys: ['name'] }), ''),
+    endpoints: jsonField(list(endpoint, { keys: ['host', 'protocol'] }), ''),
+    open: jsonField({ ...object({ known: jsonField(string, '') }), rest: string }, ''),
     atomicList: jsonField(list(string, 'atomic'), ''),
   },
   {},
@@ -60,6 +67,28 @@ describe('an apply configuration', () => {
       { lists: { a: ['3'] } },
       { lists: { a: ['3'], b: ['2'] } },
     ],
+    [
+      'merges entries by all of their keys, with defaults',
+      {
+        endpoints: [
+          { host: 'a', protocol: 'UDP', port: 1 },
+          { host: 'a', port: 2 },
+        ],
+      },
+      { endpoints: [{ host: 'a', protocol: 'TCP', port: 3 }] },
+      {
+        endpoints: [
+          { host: 'a', protocol: 'UDP', port: 1 },
+          { host: 'a', protocol: 'TCP', port: 3 },
+        ],
+      },
+    ],
+    [
+      'merges members that no field declares',
+      { open: { known: 'a', x: '1' } },
+      { open: { x: '2', constructor: '3' } },
+      { open: { known: 'a', x: '2', constructor: '3' } },
+    ],
     ['makes what is not there', {}, { set: ['a'], inner: { a: '1' } }, { set: ['a'], inner: { a: '1' } }],
     ['takes away by null', { text: 'a', number: 1 }, { text: null }, { text: null, number: 1 }],
   ])('%s', (_, live, configuration, expected) => {
@@ -72,6 +101,16 @@ describe('an apply configuration', () => {
       'an unknown field',
       { inner: { c: 1 } },
       'failed to convert patch object to typed object: .inner.c: field not declared in schema',
+    ],
+    [
+      'a wrong type where no field is declared',
+      { open: { x: [1] } },
+      'failed to convert patch object to typed object: .open.x: expected string, got &value.valueUnstructured{Value:[1]}',
+    ],
+    [
+      'two entries of one key',
+      { endpoints: [{ host: 'a' }, { host: 'a', protocol: 'TCP' }] },
+      'failed to convert patch object to typed object: .endpoints: duplicate entries for key [host="a",protocol="TCP"]',
     ],
     [
       'a list that has one owner',

@@ -1,4 +1,4 @@
-import { setOwn } from '@cluster-apiserver/base';
+import { getOwn, setOwn } from '@cluster-apiserver/base';
 import { findApplyFault } from '@cluster-apiserver/expressions';
 import {
   findEntryStep,
@@ -6,6 +6,7 @@ import {
   isSharedList,
   type JsonObject,
   type ListSchema,
+  memberSchema,
   type ObjectSchema,
   type Schema,
 } from '@cluster-apiserver/model';
@@ -25,11 +26,11 @@ export function mergeConfiguration(schema: ObjectSchema, live: JsonObject, confi
   return mergeObject(schema, live, configuration);
 }
 
-function mergeObject({ fields }: ObjectSchema, live: JsonObject, given: JsonObject): JsonObject {
+function mergeObject(schema: ObjectSchema, live: JsonObject, given: JsonObject): JsonObject {
   const merged: Record<string, unknown> = { ...live };
   for (const [name, value] of Object.entries(given)) {
-    const field = fields.get(name);
-    if (field) merged[name] = mergeValue(field.schema, live[name], value);
+    const inner = memberSchema(schema, name);
+    if (inner) setOwn(merged, name, mergeValue(inner, getOwn(live, name), value));
   }
   return merged;
 }

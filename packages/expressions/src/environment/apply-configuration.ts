@@ -6,6 +6,7 @@ import {
   type JsonObject,
   keysOfEntry,
   type ListSchema,
+  memberSchema,
   type ObjectSchema,
   type Schema,
 } from '@cluster-apiserver/model';
@@ -58,9 +59,9 @@ function findTypeFaults(schema: Schema, value: unknown, path: string): string[] 
     case 'object':
       if (!isJsonObject(value)) return wrong(`expected map, got &{${formatAsGo(value)}}`);
       return Object.entries(value).flatMap(([name, held]) => {
-        const field = schema.fields.get(name);
-        return field
-          ? findTypeFaults(field.schema, held, `${path}.${name}`)
+        const inner = memberSchema(schema, name);
+        return inner
+          ? findTypeFaults(inner, held, `${path}.${name}`)
           : [`${path}.${name}: field not declared in schema`];
       });
     case 'list':
@@ -105,8 +106,8 @@ function findAtomicPaths(schema: Schema, value: unknown, path: string): string[]
     return [
       ...(schema.atomic ? [path] : []),
       ...Object.entries(value).flatMap(([name, held]) => {
-        const field = schema.fields.get(name);
-        return field ? findAtomicPaths(field.schema, held, `${path}.${name}`) : [];
+        const inner = memberSchema(schema, name);
+        return inner ? findAtomicPaths(inner, held, `${path}.${name}`) : [];
       }),
     ];
   if (schema.type === 'list' && Array.isArray(value))

@@ -45,8 +45,11 @@ function typeOf(name: string, schema: Schema): Type {
     case 'list':
       return types.list(typeOf(`${name}.@idx`, schema.items));
     case 'object':
-      return typeOfObject(name, schema);
+      return schema.rest && schema.fields.size === 0
+        ? types.map(types.string, typeOf(`${name}.@elem`, schema.rest))
+        : typeOfObject(name, schema);
     case 'any':
+      if (schema.contents !== undefined) return types.dyn;
       // Published as an object without declared fields, so an expression cannot name one.
       return types.object(name, {});
     default:

@@ -1,5 +1,7 @@
+import type { Integer } from '../json/raw-number.ts';
 import { unreachable } from '@cluster-apiserver/base';
 import type { Field, GroupVersionKind, ListSchema, ObjectSchema, Schema } from './schema.ts';
+import type { ValueRules } from './value-rules.ts';
 
 /** A schema as OpenAPI writes it, with the extensions by which clients of Kubernetes merge and explain. */
 export interface JsonSchema {
@@ -12,6 +14,24 @@ export interface JsonSchema {
   readonly items?: JsonSchema;
   readonly $ref?: string;
   readonly allOf?: readonly JsonSchema[];
+  readonly anyOf?: readonly JsonSchema[];
+  readonly oneOf?: readonly JsonSchema[];
+  readonly not?: JsonSchema;
+  readonly nullable?: boolean;
+  readonly default?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly pattern?: string;
+  readonly minimum?: Integer;
+  readonly exclusiveMinimum?: boolean;
+  readonly maximum?: Integer;
+  readonly exclusiveMaximum?: boolean;
+  readonly multipleOf?: Integer;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly minProperties?: number;
+  readonly maxProperties?: number;
   readonly 'x-kubernetes-group-version-kind'?: readonly GroupVersionKind[];
   readonly [extension: `x-kubernetes-${string}`]: unknown;
 }
@@ -64,27 +84,50 @@ function innermost(schema: Schema): Schema {
 
 function toDefinition(schema: ObjectSchema, dialect: Dialect): JsonSchema {
   const { description, required = [], groupVersionKind } = schema.publication ?? {};
+  const fields = [...schema.fields.values()];
   return {
     ...(description && { description }),
     type: 'object',
     ...(required.length > 0 && { required }),
-    properties: Object.fromEntries(
-      [...schema.fields.values()].map((field) => [field.name, toProperty(field, dialect)]),
-    ),
+    ...((fields.length > 0 || !schema.structural) && {
+      properties: Object.fromEntries(fields.map((field) => [field.name, toProperty(field, dialect)])),
+    }),
+    ...restOf(schema, dialect),
+    ...(schema.structural?.embeddedResource && { 'x-kubernetes-embedded-resource': true }),
     ...(schema.atomic && { 'x-kubernetes-map-type': 'atomic' }),
     ...(groupVersionKind && { 'x-kubernetes-group-version-kind': [groupVersionKind] }),
   };
 }
 
+function restOf({ rest }: ObjectSchema, dialect: Dialect): JsonSchema {
+  if (!rest) return {};
+  if (rest.type === 'any' && rest.contents === 'owned') return { 'x-kubernetes-preserve-unknown-fields': true };
+  const isOpen = rest.type === 'any' && rest.contents === 'emptied';
+  return { additionalProperties: isOpen ? {} : toJsonSchema(rest, dialect) };
+}
+
 function toProperty({ schema, description }: Field, dialect: Dialect): JsonSchema {
   const form = toJsonSchema(schema, dialect);
+  const described = description === '' ? {} : { description };
   return form.$ref === undefined || dialect.describedReferences
-    ? { description, ...form }
-    : { description, allOf: [form] };
+    ? { ...described, ...form }
+    : { ...described, allOf: [form] };
 }
 
 /** A reference where the form is published, and the form itself otherwise. */
 export function toJsonSchema(schema: Schema, dialect: Dialect): JsonSchema {
+  const form = toForm(schema, dialect);
+  const { nullable, default: fallback, rules } = schema;
+  if (!nullable && fallback === undefined && !rules) return form;
+  return {
+    ...form,
+    ...(nullable && { nullable }),
+    ...(fallback !== undefined && { default: fallback }),
+    ...(rules && rulesToJson(rules)),
+  };
+}
+
+function toForm(schema: Schema, dialect: Dialect): JsonSchema {
   switch (schema.type) {
     case 'string':
     case 'boolean':
@@ -111,7 +154,7 @@ export function toJsonSchema(schema: Schema, dialect: Dialect): JsonSchema {
         ? { $ref: dialect.references + schema.publication.name }
         : toDefinition(schema, dialect);
     case 'any':
-      return { type: 'object' };
+      return schema.contents === undefined ? { type: 'object' } : { 'x-kubernetes-preserve-unknown-fields': true };
     default:
       return unreachable(schema);
   }
@@ -127,5 +170,28 @@ function sharingExtensions({ sharing }: ListSchema): JsonSchema {
     'x-kubernetes-list-map-keys': keys,
     'x-kubernetes-list-type': 'map',
     ...(!isReplacedByPatch && merge),
+  };
+}
+
+/** The keywords that say the same. */
+function rulesToJson(rules: ValueRules): JsonSchema {
+  const { minimum, maximum, pattern, format, required, properties, additionalProperties, items, ...others } = rules;
+  const { allOf, anyOf, oneOf, not, ...plain } = others;
+  return {
+    ...plain,
+    ...(minimum && { minimum: minimum.value, ...(minimum.isExclusive && { exclusiveMinimum: true }) }),
+    ...(maximum && { maximum: maximum.value, ...(maximum.isExclusive && { exclusiveMaximum: true }) }),
+    ...(pattern && { pattern: pattern.source }),
+    ...(format && { format: format.name }),
+    ...(required && { required }),
+    ...(properties && {
+      properties: Object.fromEntries([...properties].map(([name, inner]) => [name, rulesToJson(inner)])),
+    }),
+    ...(additionalProperties && { additionalProperties: rulesToJson(additionalProperties) }),
+    ...(items && { items: rulesToJson(items) }),
+    ...(allOf && { allOf: allOf.map(rulesToJson) }),
+    ...(anyOf && { anyOf: anyOf.map(rulesToJson) }),
+    ...(oneOf && { oneOf: oneOf.map(rulesToJson) }),
+    ...(not && { not: rulesToJson(not) }),
   };
 }
