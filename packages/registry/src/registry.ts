@@ -1,5 +1,4 @@
-import type { Clock, Random } from '@cluster-apiserver/base';
-import { requireValue } from '@cluster-apiserver/base';
+import { type Clock, type Random, requireValue } from '@cluster-apiserver/base';
 import type { Kind } from '@cluster-apiserver/model';
 import {
   type Collection,
@@ -41,10 +40,13 @@ export interface Registry {
 export function openRegistry(options: RegistryOptions): Registry {
   const { kinds, storedKinds, shardedReads = false, readMeasures, ...environment } = options;
   const { store, clock, random } = environment;
-  const { keyPrefix } = storedKinds;
-  const formOf = (kind: Kind) => ({ ...collectionFormOf(kind, keyPrefix), measures: readMeasures?.(kind) });
-  storedKinds.set(kinds);
-  const cache = new WatchCache({ ...environment, prefix: `${keyPrefix}/`, collections: kinds.map(formOf) });
+  const formOf = (kind: Kind) => ({
+    ...collectionFormOf(kind, storedKinds.keyPrefix),
+    measures: readMeasures?.(kind),
+  });
+  for (const kind of kinds) storedKinds.add(kind);
+  const collections = kinds.map(formOf);
+  const cache = new WatchCache({ ...environment, prefix: `${storedKinds.keyPrefix}/`, collections });
   const resourcesOf = (kind: Kind, collection: Collection<CachedObject>): readonly Resource[] => {
     const channels = new Channels(collection, kind, clock);
     const shared = { kind, store, collection, channels, shardedReads, clock, random };
@@ -53,5 +55,15 @@ export function openRegistry(options: RegistryOptions): Registry {
   const resources = kinds.flatMap((kind, index) =>
     resourcesOf(kind, requireValue(cache.collections[index], 'every form has a collection')),
   );
-  return { api: new ServedApi(resources), cache, retryUnreadable: () => cache.retryUnreadable() };
+  const api = new ServedApi(resources, {
+    open: async (kind) => {
+      storedKinds.add(kind);
+      return resourcesOf(kind, await cache.attach(formOf(kind)));
+    },
+    close: (kind) => {
+      storedKinds.delete(kind);
+      cache.detach(storedKinds.prefixOf(kind));
+    },
+  });
+  return { api, cache, retryUnreadable: () => cache.retryUnreadable() };
 }

@@ -1,3 +1,5 @@
+import { invariant } from '@cluster-apiserver/base';
+import type { Kind } from '@cluster-apiserver/model';
 import { ApiSnapshot } from './api-snapshot.ts';
 import type { Resource } from './resource.ts';
 
@@ -8,11 +10,23 @@ export interface LiveApi {
   onChange(listener: (current: ApiSnapshot, previous: ApiSnapshot) => void): () => void;
 }
 
-export class ServedApi implements LiveApi {
-  #current: ApiSnapshot;
-  readonly #listeners = new Set<Parameters<LiveApi['onChange']>[0]>();
+/** How the objects of a kind come into memory, and go. */
+export interface KindLoader {
+  /** Rejects if the kind is closed before its objects are loaded. */
+  open(kind: Kind): Promise<readonly Resource[]>;
+  /** Ends the watches of its objects, and reads that have begun. */
+  close(kind: Kind): void;
+}
 
-  constructor(resources: readonly Resource[]) {
+export class ServedApi implements LiveApi {
+  readonly #loader: KindLoader;
+  readonly #listeners = new Set<Parameters<LiveApi['onChange']>[0]>();
+  /** The kinds that are to be served next, by the prefix of their keys. */
+  readonly #loading = new Map<string, Kind>();
+  #current: ApiSnapshot;
+
+  constructor(resources: readonly Resource[], loader: KindLoader) {
+    this.#loader = loader;
     this.#current = new ApiSnapshot(resources);
   }
 
@@ -23,6 +37,71 @@ export class ServedApi implements LiveApi {
   onChange(listener: Parameters<LiveApi['onChange']>[0]): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
+  }
+
+  /**
+   * Serves a kind as soon as its objects are loaded. Rejects if it is removed or replaced before. Its paths and the place
+   * of its objects must not be those of another kind.
+   */
+  async add(kind: Kind): Promise<void> {
+    invariant(!this.#present(kind), `${kind.storagePrefix} is the place of a kind that is served already`);
+    await this.#load(kind);
+  }
+
+  /**
+   * Serves other versions, or another schema, of what is stored at the same place. As with custom resources of
+   * kube-apiserver, all watches of the kind end. Until its objects are loaded again, its requests are answered with 503.
+   */
+  async replace(kind: Kind): Promise<void> {
+    const before = this.#present(kind);
+    if (before) this.#loader.close(before);
+    await this.#load(kind);
+  }
+
+  /** The kind is not served any more; its objects stay where they are stored. All its watches end. */
+  remove(kind: Kind): void {
+    const { storagePrefix } = kind;
+    const present = this.#present(kind);
+    if (!present) return;
+    this.#loading.delete(storagePrefix);
+    this.#publish(this.#current.resources.filter((one) => one.kind.storagePrefix !== storagePrefix));
+    this.#loader.close(present);
+  }
+
+  async #load(kind: Kind): Promise<void> {
+    const { storagePrefix } = kind;
+    for (const { group, version, plural } of kind.versions) {
+      const other = this.#current.byPath(group, version, plural);
+      invariant(!other || other.kind.storagePrefix === storagePrefix, `two kinds are served as ${plural} of ${group}`);
+    }
+    this.#loading.set(storagePrefix, kind);
+    this.#publish(this.#current.resources);
+    try {
+      const opened = await this.#loader.open(kind);
+      // Replaced or removed in the turn in which it was loaded.
+      if (this.#loading.get(storagePrefix) !== kind) return;
+      this.#loading.delete(storagePrefix);
+      const others = this.#current.resources.filter((one) => one.kind.storagePrefix !== storagePrefix);
+      this.#publish([...others, ...opened]);
+    } catch (error) {
+      if (this.#loading.get(storagePrefix) === kind) {
+        this.#loading.delete(storagePrefix);
+        this.#publish(this.#current.resources);
+      }
+      throw error;
+    }
+  }
+
+  /** The kind that is served from the same place, or will be. */
+  #present({ storagePrefix }: Kind): Kind | undefined {
+    const served = this.#current.stored.find(({ kind }) => kind.storagePrefix === storagePrefix);
+    return this.#loading.get(storagePrefix) ?? served?.kind;
+  }
+
+  #publish(resources: readonly Resource[]): void {
+    const previous = this.#current;
+    this.#current = new ApiSnapshot(resources, this.#loading.size > 0);
+    for (const listener of this.#listeners) listener(this.#current, previous);
   }
 }
 

@@ -1,55 +1,45 @@
 import { invariant } from '@cluster-apiserver/base';
 import type { Kind } from '@cluster-apiserver/model';
+import { PrefixMap } from '@cluster-apiserver/storage';
 
 /** Which kind a key of etcd belongs to, by the prefix under which the objects of the kind are stored. */
 export class StoredKinds {
   /** Where the keys of all kinds begin, such as /registry. */
   readonly keyPrefix: string;
-  #byPrefix: ReadonlyMap<string, Kind> = new Map();
-  /** The most segments that a prefix has. */
-  #segmentsMax = 0;
+  readonly #byPrefix = new PrefixMap<Kind>();
   readonly #listeners: (() => void)[] = [];
 
   constructor(keyPrefix: string, kinds: readonly Kind[] = []) {
     this.keyPrefix = keyPrefix;
-    this.set(kinds);
+    for (const kind of kinds) this.add(kind);
   }
 
-  set(kinds: readonly Kind[]): void {
-    const byPrefix = new Map(kinds.map((kind) => [kind.storagePrefix, kind]));
-    const outer = kinds.flatMap(({ storagePrefix }) => prefixesOf(storagePrefix));
-    invariant(
-      byPrefix.size === kinds.length && !outer.some((prefix) => byPrefix.has(prefix)),
-      'objects of two kinds with one storage prefix, or one within the other, would be taken for each other',
-    );
-    this.#byPrefix = byPrefix;
-    this.#segmentsMax = Math.max(0, ...kinds.map(({ storagePrefix }) => storagePrefix.split('/').length));
-    for (const listener of this.#listeners) listener();
+  add(kind: Kind): void {
+    const prefix = this.prefixOf(kind);
+    invariant(!this.#byPrefix.overlaps(prefix), 'objects of two kinds below one prefix would be taken for each other');
+    this.#byPrefix.set(prefix, kind);
+    this.#changed();
+  }
+
+  delete(kind: Kind): void {
+    this.#byPrefix.delete(this.prefixOf(kind));
+    this.#changed();
+  }
+
+  /** Where the keys of the objects of a kind begin. */
+  prefixOf({ storagePrefix }: Kind): string {
+    return `${this.keyPrefix}/${storagePrefix}/`;
+  }
+
+  ofKey(key: string): Kind | undefined {
+    return this.#byPrefix.find(key);
   }
 
   onChange(listener: () => void): void {
     this.#listeners.push(listener);
   }
 
-  ofPrefix(storagePrefix: string): Kind | undefined {
-    return this.#byPrefix.get(storagePrefix);
-  }
-
-  ofKey(key: string): Kind | undefined {
-    const start = this.keyPrefix.length + 1;
-    let end = start - 1;
-    for (let segments = 0; segments < this.#segmentsMax; segments++) {
-      end = key.indexOf('/', end + 1);
-      if (end < 0) return undefined;
-      const found = this.#byPrefix.get(key.slice(start, end));
-      if (found) return found;
-    }
-    return undefined;
+  #changed(): void {
+    for (const listener of this.#listeners) listener();
   }
 }
-
-/** `a` and `a/b`, of `a/b/c`. */
-const prefixesOf = (path: string): readonly string[] => {
-  const segments = path.split('/');
-  return segments.slice(1).map((_, at) => segments.slice(0, at + 1).join('/'));
-};

@@ -1,6 +1,7 @@
 import { CleanupStack } from '@cluster-apiserver/base';
 import { type KindServices, kinds as kindsOf } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model';
+import type { ServedApi } from '@cluster-apiserver/registry';
 import type { DeclaredMetric, Log } from '@cluster-apiserver/telemetry';
 import { asError } from './as-error.ts';
 import type { Environment } from './environment.ts';
@@ -23,6 +24,8 @@ import { openTracing } from './wiring/tracing.ts';
 /** A running server. */
 export interface Server {
   readonly port: number;
+  /** What is served; kinds may come, change and go while the server runs. */
+  readonly api: ServedApi;
   /** The declared metrics, by the path that exposes them. */
   readonly metrics: Readonly<Record<'/metrics' | '/metrics/slis', readonly DeclaredMetric[]>>;
   /** Makes /readyz fail and gives up leadership; requests are still served. */
@@ -69,6 +72,7 @@ export async function assemble(
     const listener = await openListener(handler, context, cleanup);
     return {
       port: listener.port,
+      api: served.api,
       metrics: { '/metrics': context.metrics.declared, '/metrics/slis': context.slis.declared },
       beginShutdown: () => {
         failReadiness();

@@ -61,3 +61,4 @@ export type { WatchCacheEvent } from './watch-cache/watch-cache-event.ts';
 export { SortedSet } from './watch-cache/sorted-set.ts';
 export type { View } from './watch-cache/view.ts';
 export type { ItemChange } from './watch-cache/change-window.ts';
+export { PrefixMap } from './watch-cache/prefix-map.ts';

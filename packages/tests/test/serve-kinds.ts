@@ -31,6 +31,8 @@ export interface TestServer {
   /** The server's log so far. */
   readonly logLines: readonly string[];
   readonly metrics: Server['metrics'];
+  /** What is served; a test may add kinds to it. */
+  readonly api: Server['api'];
   close(): Promise<void>;
 }
 
@@ -165,6 +167,7 @@ export async function serveKinds(
     etcd,
     logLines,
     metrics: server.metrics,
+    api: server.api,
     close,
   };
 }

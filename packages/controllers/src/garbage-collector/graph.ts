@@ -5,7 +5,7 @@ import { Bag, type ReadonlyBag } from './bag.ts';
 import { type OwnerState, ownerStateOf, type Waiting, waitingOf } from './owner-state.ts';
 import type { ReferenceResolver, ResolvedReference } from './owner-references.ts';
 
-/** An object that names owners, or whose deletion waits for its dependents. Others need no node. */
+/** An object that names owners, also of kinds that may come, or whose deletion waits for its dependents. */
 export interface GraphNode {
   readonly resource: Resource;
   readonly itemKey: string;
@@ -150,7 +150,7 @@ export class Graph {
     const before = existing?.owners ?? noEdges;
     const waiting = object && waitingOf(object);
     const resolved = object && this.#resolve(resource, object);
-    if (!object || !resolved || (resolved.references.length === 0 && !waiting)) {
+    if (!object || !resolved || (resolved.references.length === 0 && !resolved.hasUnknownOwners && !waiting)) {
       if (!existing) return nothing;
       this.#relink(existing, noEdges);
       nodes.delete(itemKey);

@@ -8,15 +8,15 @@ import { exposed } from '@cluster-apiserver/testkit/exposition';
 
 test.each<{ readonly act: (measures: StorageMeasures) => void; readonly series: string }>([
   {
-    act: ({ operationEnded }) => operationEnded('get', 'events', 0.01, false),
+    act: ({ operationEnded }) => operationEnded('get', '/registry/events/n/a', 0.01, false),
     series: 'etcd_requests_total{operation="get",group="",resource="events"} 1',
   },
   {
-    act: ({ operationEnded }) => operationEnded('list', 'events', 0.01, false),
+    act: ({ operationEnded }) => operationEnded('list', '/registry/events/n/a', 0.01, false),
     series: 'etcd_request_duration_seconds_count{operation="list",group="",resource="events"} 1',
   },
   {
-    act: ({ operationEnded }) => operationEnded('create', 'events', 0.01, true),
+    act: ({ operationEnded }) => operationEnded('create', '/registry/events/n/a', 0.01, true),
     series: 'etcd_request_errors_total{operation="create",group="",resource="events"} 1',
   },
   { act: ({ attemptEnded }) => attemptEnded('lost'), series: 'etcd_client_attempts_total{outcome="lost"} 1' },
@@ -36,7 +36,7 @@ test.each<{ readonly act: (measures: StorageMeasures) => void; readonly series: 
   { act: ({ cacheLost }) => cacheLost(), series: 'apiserver_watch_cache_reinitializations_total 1' },
 ])('$series', async ({ act, series }) => {
   const metrics = createMetrics({ ofProcess: false });
-  const measures = createEtcdMeasures(metrics, new StoredKinds('', kinds({ eventLifetimeSeconds: 60 })));
+  const measures = createEtcdMeasures(metrics, new StoredKinds('/registry', kinds({ eventLifetimeSeconds: 60 })));
   act(measures);
   expect((await exposed(metrics)).split('\n')).toContain(series);
 });
@@ -52,9 +52,12 @@ test('kinds of different groups with one plural have series of their own', async
     description: '',
     fields: {},
   });
-  const measures = createEtcdMeasures(metrics, new StoredKinds('', [namesake, ...kinds({ eventLifetimeSeconds: 60 })]));
-  measures.operationEnded('get', 'events', 0.01, false);
-  measures.operationEnded('get', 'events.other.example', 0.01, false);
+  const measures = createEtcdMeasures(
+    metrics,
+    new StoredKinds('/registry', [namesake, ...kinds({ eventLifetimeSeconds: 60 })]),
+  );
+  measures.operationEnded('get', '/registry/events/n/a', 0.01, false);
+  measures.operationEnded('get', '/registry/events.other.example/n/a', 0.01, false);
   const lines = (await exposed(metrics)).split('\n');
   for (const group of ['', 'other.example'])
     expect(lines).toContain(`etcd_requests_total{operation="get",group="${group}",resource="events"} 1`);

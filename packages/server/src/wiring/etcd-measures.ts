@@ -1,4 +1,5 @@
 import { requireValue } from '@cluster-apiserver/base';
+import type { Kind } from '@cluster-apiserver/model';
 import type { StoredKinds } from '@cluster-apiserver/registry';
 import type { EtcdMeasures, EtcdOperation } from '@cluster-apiserver/storage';
 import { type Metrics, type Observe, secondsBuckets } from '@cluster-apiserver/telemetry';
@@ -84,31 +85,33 @@ export function createEtcdMeasures(metrics: Metrics, storedKinds: StoredKinds): 
     help: 'Whether etcd refuses writes other than deletions because its space is used up: 1 if so, else 0.',
   });
   spaceAlarm.set({}, 0);
-  // Other keys of this server belong to no kind.
-  const labelsOf = (operation: EtcdOperation, prefix: string) => {
-    const { group, plural } = storedKinds.ofPrefix(prefix) ?? { group: '', plural: prefix };
-    return { operation, group, resource: plural };
-  };
-  const byOperation = new Map(operations.map((operation) => [operation, new Map<string, OperationSeries>()]));
+  const labelsOf = (operation: EtcdOperation, of: Kind | string) =>
+    typeof of === 'string'
+      ? { operation, group: '', resource: of }
+      : { operation, group: of.group, resource: of.plural };
+  const byOperation = new Map(
+    operations.map((operation) => [operation, new Map<Kind | string, OperationSeries>()] as const),
+  );
   storedKinds.onChange(() => {
-    for (const byResource of byOperation.values()) byResource.clear();
+    for (const byKind of byOperation.values()) byKind.clear();
   });
-  const seriesOf = (operation: EtcdOperation, resource: string): OperationSeries => {
-    const byResource = requireValue(byOperation.get(operation));
-    let series = byResource.get(resource);
+  const seriesOf = (operation: EtcdOperation, of: Kind | string): OperationSeries => {
+    const byKind = requireValue(byOperation.get(operation));
+    let series = byKind.get(of);
     if (!series) {
-      const what = labelsOf(operation, resource);
-      byResource.set(resource, (series = { count: requests.series(what), observeSeconds: duration.series(what) }));
+      const what = labelsOf(operation, of);
+      byKind.set(of, (series = { count: requests.series(what), observeSeconds: duration.series(what) }));
     }
     return series;
   };
   const countAnswered = attempts.series({ outcome: 'answered' });
   return {
-    operationEnded: (operation, resource, seconds, failed) => {
-      const { count, observeSeconds } = seriesOf(operation, resource);
+    operationEnded: (operation, key, seconds, failed) => {
+      const of = storedKinds.ofKey(key) ?? otherName(key.slice(storedKinds.keyPrefix.length + 1));
+      const { count, observeSeconds } = seriesOf(operation, of);
       count();
       observeSeconds(seconds);
-      if (failed) errors.add(labelsOf(operation, resource));
+      if (failed) errors.add(labelsOf(operation, of));
     },
     attemptEnded: (outcome) => (outcome === 'answered' ? countAnswered() : attempts.add({ outcome })),
     attemptMaybeApplied: () => doubts.add({}),
@@ -122,3 +125,7 @@ export function createEtcdMeasures(metrics: Metrics, storedKinds: StoredKinds): 
     isFull: (isFull) => spaceAlarm.set({}, isFull ? 1 : 0),
   };
 }
+
+/** The name of what belongs to no kind: all keys, those of the servers themselves, or those of kinds that are not served. */
+const otherName = (path: string): string =>
+  path === '' || path.startsWith('.') ? (path.split('/', 1)[0] ?? '') : 'other';

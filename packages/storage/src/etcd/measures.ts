@@ -5,7 +5,7 @@ export type EtcdOperation = 'get' | 'list' | 'create' | 'update' | 'delete';
 
 export interface EtcdMeasures {
   /** An operation ended, with all its attempts. A conflict is a success; `failed` means that etcd was unavailable or full. */
-  operationEnded(operation: EtcdOperation, resource: string, seconds: number, failed: boolean): void;
+  operationEnded(operation: EtcdOperation, key: string, seconds: number, failed: boolean): void;
   /** One attempt at one member ended. */
   attemptEnded(outcome: 'answered' | FaultKind): void;
   /** An attempt to write may have been applied. */

@@ -21,7 +21,7 @@ export class OperationTracker {
     call.latency?.begin('storage');
     const ended = (failed: boolean): void => {
       call.latency?.end('storage');
-      measures.operationEnded(operation, this.#resourceOf(key), (clock.monotonicMs() - startedMs) / 1000, failed);
+      measures.operationEnded(operation, key, (clock.monotonicMs() - startedMs) / 1000, failed);
     };
     result.then(
       () => ended(false),

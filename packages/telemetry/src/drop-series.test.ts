@@ -1,0 +1,27 @@
+import { expect, test } from '@jest/globals';
+import { exposed } from '@cluster-apiserver/testkit/exposition';
+import { createMetrics } from './index.ts';
+
+test('series are dropped by the values of their labels, and the others go on', async () => {
+  const metrics = createMetrics({ ofProcess: false });
+  const labels = { group: 'any', resource: 'any' } as const;
+  const counter = metrics.counter({ name: 'requests_total', help: 'Requests.', labels });
+  const other = metrics.counter({ name: 'words_total', help: 'Words.', labels: { word: 'any' } });
+  const kept = counter.series({ group: '', resource: 'robots' });
+  kept();
+  counter.add({ group: 'a', resource: 'robots' });
+  counter.add({ group: 'a', resource: 'robots"' });
+  other.add({ word: 'robots' });
+  metrics.dropSeries({ group: 'a', resource: 'robots' });
+  kept();
+  counter.add({ group: '', resource: 'robots' });
+  const lines = async (): Promise<string[]> =>
+    (await exposed(metrics)).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  expect(await lines()).toEqual([
+    'requests_total{group="",resource="robots"} 3',
+    'requests_total{group="a",resource="robots\\""} 1',
+    'words_total{word="robots"} 1',
+  ]);
+  counter.add({ group: 'a', resource: 'robots' });
+  expect(await lines()).toContain('requests_total{group="a",resource="robots"} 1');
+});
