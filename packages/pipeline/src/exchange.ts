@@ -1,4 +1,5 @@
-import type { ByteString, StatusError } from '@cluster-apiserver/model';
+import type { StatusError } from '@cluster-apiserver/model';
+import type { BodySource, ReadyBody } from './body-source.ts';
 
 /** A request independent of its protocol: HTTP/1.1, HTTP/2 or a unit test. It holds references and copies nothing. */
 export interface ApiRequest {
@@ -52,39 +53,15 @@ export type OutgoingHeaders = Readonly<Record<string, string | readonly string[]
 export interface ApiResponse {
   readonly status: number;
   readonly headers: OutgoingHeaders;
-  /** A body of known length, one that is generated while it is sent, or a stream of events. */
-  readonly body?: SizedBody | ChunkedBody | StreamBody;
-}
-
-/** A body whose length is known before it is sent. */
-export type SizedBody = Buffer | ByteString | Pieces;
-
-/** A large body, generated piece by piece: a long list needs no memory of its length. */
-export interface Pieces {
-  readonly length: number;
+  readonly body?: ReadyBody | BodySource | undefined;
   /**
-   * Pieces of about `pieceBytes`. A generator may use memory from `allocate`; the reader must not use a piece after
-   * `allocate` has returned its memory again.
+   * Writes a stream of events instead of a body. The headers are sent before its first byte. The response ends when the
+   * promise resolves, and is cut off if it rejects.
    */
-  pieces(pieceBytes: number, allocate: Allocate): Iterable<Buffer>;
+  readonly stream?: WriteStream | undefined;
 }
 
-/** Returns at most this many bytes of memory with arbitrary contents. */
-export type Allocate = (bytes: number) => Buffer;
-
-/** A body of unknown length, such as a compressed one. Each chunk is generated after the previous one has been sent. */
-export interface ChunkedBody {
-  chunks(): AsyncIterable<Buffer>;
-}
-
-export const isSized = (body: ApiResponse['body']): body is SizedBody =>
-  body !== undefined && (typeof body === 'string' || 'length' in body);
-
-/** A stream of events. The headers are sent before the first byte of the body. */
-export interface StreamBody {
-  /** The response ends when the promise resolves, and is cut off if it rejects. */
-  stream(sink: Sink): Promise<void>;
-}
+export type WriteStream = (sink: Sink) => Promise<void>;
 
 export interface Sink {
   /** Queues bytes, which must not change afterwards. */

@@ -7,7 +7,8 @@ import {
   statusSchema,
 } from '@cluster-apiserver/model';
 import type { ObjectList, Outcome, Resource } from '@cluster-apiserver/registry';
-import type { ApiRequest, ApiResponse, SizedBody, ChunkedBody, OutgoingHeaders } from './exchange.ts';
+import type { BodySource, ReadyBody } from './body-source.ts';
+import type { ApiRequest, ApiResponse, OutgoingHeaders } from './exchange.ts';
 import type { AuthenticatedContext, RequestInfoContext } from './request-context.ts';
 import { compressResponse } from './encoding/gzip.ts';
 import { contentTypes, type Encoding, encode } from './encoding/encode.ts';
@@ -87,7 +88,7 @@ function respond(
   context: RequestInfoContext,
   encoding: Encoding,
   status: number,
-  body: SizedBody | ChunkedBody | Promise<SizedBody>,
+  body: ReadyBody | BodySource | Promise<ReadyBody>,
 ): ApiResponse | Promise<ApiResponse> {
   if (body instanceof Promise)
     return trackLatency(context.latency, 'encoding', body).then((bytes) => respond(context, encoding, status, bytes));

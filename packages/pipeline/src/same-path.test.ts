@@ -1,3 +1,4 @@
+import type { BodySource } from './body-source.ts';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import { createAdmission, type Authorizer } from '@cluster-apiserver/gates';
@@ -108,8 +109,7 @@ function expectSame(target: string, status: number, body: ApiResponse['body']): 
   const { path, resource } = authorized as AccessAttributes; // nothing is served without a decision
   if (!resource) return expect([target, servedDocument]).toEqual([target, path]);
   expect([target, servedDocument]).toEqual([target, undefined]);
-  const text =
-    typeof body === 'string' ? body : Buffer.concat([...(body as Pieces).pieces(1e6, Buffer.alloc)]).toString();
+  const text = typeof body === 'string' ? body : String((body as BodySource).next(1e6, Buffer.alloc));
   const served = JSON.parse(text) as Served;
   const collection = `${resource.resource}${resource.group}`;
   if (resource.name !== undefined) {
@@ -121,7 +121,6 @@ function expectSame(target: string, status: number, body: ApiResponse['body']): 
   for (const { metadata } of served.items ?? [])
     expect([target, resource.namespace ?? metadata.namespace]).toEqual([target, metadata.namespace]);
 }
-type Pieces = { pieces(bytes: number, room: (bytes: number) => Buffer): Iterable<Buffer> };
 
 test('every path is served as itself', async () => {
   for (const path of paths) {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { parseProtobuf } from '@cluster-apiserver/model';
 import { machineVersion } from '../test/robots.ts';
-import { type StreamBody } from './exchange.ts';
 import { robots, usePipeline } from '../test/use-pipeline.ts';
 
 const pipeline = usePipeline();
@@ -97,10 +96,10 @@ describe('through another version', () => {
 
   test('a watch has the field names of the version', async () => {
     await make('a', { arms: 1 });
-    const { body } = await ask('GET', `${machines}?watch=true&timeoutSeconds=1`);
+    const { stream } = await ask('GET', `${machines}?watch=true&timeoutSeconds=1`);
     const frames: Buffer[] = [];
     const signal = new AbortController().signal;
-    await (body as StreamBody).stream({
+    await stream?.({
       write: (bytes) => void frames.push(bytes),
       backlogBytes: 0,
       drained: async () => {},

@@ -50,8 +50,8 @@ for (const [name, selectorOf] of Object.entries(selectors)) {
   let refused = 'none';
   for (; watches < watchesMax && refused === 'none'; watches++) {
     const target = `/api/v1/namespaces/n/robots?watch=true&${encodeURI(selectorOf(watches))}`;
-    const { status, body } = await pipeline.ask('GET', target);
-    if (typeof body === 'object' && 'stream' in body) void body.stream(sink);
+    const { status, stream } = await pipeline.ask('GET', target);
+    if (stream) void stream(sink);
     else refused = `${status}`;
   }
   process.stdout.write(`${name}: ${watches} ${refused} ${Math.round((usedBytes() - before) / watches)}\n`);

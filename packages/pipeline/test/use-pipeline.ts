@@ -17,6 +17,7 @@ import {
   type ExchangeEnd,
   type Handler,
 } from '../src/exchange.ts';
+import { readWhole } from '../src/body-source.ts';
 import { OpenWatches } from '../src/handlers/open-watches.ts';
 import { textResponse } from '../src/responses.ts';
 import { createRouter } from '../src/router.ts';
@@ -219,13 +220,5 @@ export function usePipeline(): TestPipeline {
   return state;
 }
 
-async function bytesIn(body: ApiResponse['body']): Promise<Buffer | undefined> {
-  if (typeof body === 'string') return Buffer.from(body, 'latin1');
-  if (body === undefined || 'stream' in body) return undefined;
-  if ('chunks' in body) {
-    const pieces: Buffer[] = [];
-    for await (const piece of body.chunks()) pieces.push(piece);
-    return Buffer.concat(pieces);
-  }
-  return Buffer.isBuffer(body) ? body : Buffer.concat([...body.pieces(64, Buffer.allocUnsafe)]);
-}
+const bytesIn = async (body: ApiResponse['body']): Promise<Buffer | undefined> =>
+  body === undefined ? undefined : readWhole(body);

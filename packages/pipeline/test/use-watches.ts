@@ -179,11 +179,10 @@ export function useWatches(): Watches {
       request: request as unknown as ApiRequest,
       warnings: new Set<string>(),
     } as unknown as AuthenticatedContext;
-    const { body, status } = await watchRobots(context);
+    const { stream, status } = await watchRobots(context);
     expect(status).toBe(webSocket ? 101 : 200);
-    if (typeof body !== 'object' || !('stream' in body)) throw new Error('it is no stream');
-    void body
-      .stream(client)
+    if (!stream) throw new Error('it is no stream');
+    void stream(client)
       .catch((error: unknown) => (client.cutBy = error))
       .then(() => {
         client.ended = true;

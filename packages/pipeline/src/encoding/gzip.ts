@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { constants, crc32, deflateRaw } from 'node:zlib';
-import { type ApiRequest, type ApiResponse, type SizedBody, type ChunkedBody, isSized } from '../exchange.ts';
-import { splitIntoPieces } from '../listener/request/write-body.ts';
+import { allocateAnew, type BodySource, isReady, ReadyBodySource } from '../body-source.ts';
+import type { ApiRequest, ApiResponse } from '../exchange.ts';
 import { parseMediaRanges } from './media-ranges.ts';
 
 /** Above this size, compression saves more time on the network than it costs. */
@@ -10,14 +10,13 @@ const compressedBytesMin = 128 * 1024;
 /** Compresses a large response if the client accepts gzip. Generated bodies count as large. */
 export function compressResponse(request: ApiRequest, response: ApiResponse): ApiResponse {
   const { body, headers } = response;
-  if (body === undefined || (typeof body === 'object' && 'stream' in body)) return response;
-  if (isSized(body) && body.length <= compressedBytesMin) return response;
+  if (body === undefined || (body.length !== undefined && body.length <= compressedBytesMin)) return response;
   if (!acceptsGzip(request.header('accept-encoding'))) return response;
   const vary = [headers['vary'] ?? [], 'Accept-Encoding'].flat();
   return {
     ...response,
     headers: { ...headers, vary, 'content-encoding': 'gzip' },
-    body: { chunks: () => gzip(body) },
+    body: new GzipBody(isReady(body) ? new ReadyBodySource(body) : body),
   };
 }
 
@@ -31,34 +30,47 @@ const deflate = promisify(deflateRaw);
  * Compresses each piece separately, aligned to a byte, so that together they are one stream (RFC 1951, 1952). A
  * compressor for the whole response would hold 256 KiB for each client that does not read.
  */
-async function* gzip(body: SizedBody | ChunkedBody): AsyncGenerator<Buffer> {
-  yield header;
-  let checksum = 0;
-  let length = 0;
-  const pieces = isSized(body)
-    ? splitIntoPieces(body, (bytes) => Buffer.allocUnsafe(bytes))[Symbol.iterator]()
-    : body.chunks()[Symbol.asyncIterator]();
-  try {
-    for (;;) {
-      // Generate the piece only now: many responses may wait here.
-      const compressed = await compressors.use(async () => {
-        const { value, done } = await pieces.next();
-        if (done) return undefined;
-        checksum = crc32(value, checksum);
-        length += value.length;
-        return await deflate(value, options);
-      });
-      if (!compressed) break;
-      yield compressed;
-    }
-  } finally {
-    await pieces.return?.();
+class GzipBody implements BodySource {
+  readonly #source: BodySource;
+  #part: 'header' | 'pieces' | 'end' = 'header';
+  #checksum = 0;
+  #bytes = 0;
+
+  constructor(source: BodySource) {
+    this.#source = source;
   }
-  const trailer = Buffer.from([0x03, 0x00, 0, 0, 0, 0, 0, 0, 0, 0]); // an empty final block, checksum, length
-  trailer.writeUInt32LE(checksum, 2);
-  trailer.writeUInt32LE(length % 2 ** 32, 6);
-  yield trailer;
+
+  next(bytesMax: number): Buffer | undefined | Promise<Buffer | undefined> {
+    if (this.#part === 'end') return undefined;
+    if (this.#part === 'pieces') return this.#compressNext(Math.max(bytesMax, pieceBytesMin));
+    this.#part = 'pieces';
+    return header;
+  }
+
+  close(): void {
+    this.#source.close();
+  }
+
+  async #compressNext(bytesMax: number): Promise<Buffer> {
+    // Generate the piece only now: many responses may wait here.
+    const compressed = await compressors.use(async () => {
+      const piece = await this.#source.next(bytesMax, allocateAnew);
+      if (!piece) return undefined;
+      this.#checksum = crc32(piece, this.#checksum);
+      this.#bytes += piece.length;
+      return await deflate(piece, options);
+    });
+    if (compressed) return compressed;
+    this.#part = 'end';
+    const trailer = Buffer.from([0x03, 0x00, 0, 0, 0, 0, 0, 0, 0, 0]); // an empty final block, checksum, length
+    trailer.writeUInt32LE(this.#checksum, 2);
+    trailer.writeUInt32LE(this.#bytes % 2 ** 32, 6);
+    return trailer;
+  }
 }
+
+/** Shorter pieces would compress badly. A client that does not read holds this much, compressed. */
+const pieceBytesMin = 64 * 1024;
 
 /** The lowest level: the next ones take twice the time for a tenth of the bytes. */
 const options = { level: 1, finishFlush: constants.Z_FULL_FLUSH };

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { promotedBytes } from '@cluster-apiserver/testkit/garbage';
-import { joinItems, joinShortItems } from './join-items.ts';
+import { JoinedItems, joinShortItems } from './join-items.ts';
 
 const prefix = '{"kind":"Robot","apiVersion":"v1",';
 const itemsOf = (count: number) =>
@@ -13,8 +13,10 @@ test.each([0, 1, 2, 30])('%d items are joined unchanged, however small the piece
     items: items.map(({ json }) => ({ metadata: JSON.parse(json).metadata })),
   };
   for (let pieceBytes = 1; pieceBytes < 130; pieceBytes++) {
-    const joined = joinItems('{"kind":"RobotList","items":[', items, prefix.length, ']}\n');
-    const pieces = [...joined.pieces(pieceBytes, Buffer.allocUnsafe)];
+    const joined = new JoinedItems('{"kind":"RobotList","items":[', items, prefix.length, ']}\n');
+    const pieces: Buffer[] = [];
+    const next = (): Buffer | undefined => joined.next(pieceBytes, Buffer.allocUnsafe);
+    for (let piece = next(); piece; piece = next()) pieces.push(piece);
     expect(pieces.every((piece) => piece.length <= pieceBytes)).toBe(true);
     const whole = Buffer.concat(pieces);
     expect(whole.length).toBe(joined.length);
@@ -27,8 +29,8 @@ test('lists that were sent are not promoted by V8', () => {
   const steps = 50;
   const items = itemsOf(900);
   const join = (): number => {
-    const joined = joinItems('[', [...items], prefix.length, ']');
-    return [...joined.pieces(joined.length, Buffer.allocUnsafe)].length;
+    const joined = new JoinedItems('[', [...items], prefix.length, ']');
+    return joined.next(joined.length, Buffer.allocUnsafe)?.length ?? 0;
   };
   const bytesPerReference = 8;
   expect(promotedBytes(steps, join)).toBeLessThan((steps * items.length * bytesPerReference) / 2);

@@ -1,35 +1,7 @@
 import type { ByteString } from '@cluster-apiserver/model';
-import type { Allocate, Pieces } from '../exchange.ts';
+import type { Allocate, BodySource } from '../body-source.ts';
 
-/**
- * Joins the JSON of objects between a beginning and an end. The first `leftOut` bytes of each object, up to a comma,
- * are replaced by a brace. Lists have thousands of objects, so each is copied once and nothing else; a piece ends
- * wherever it is full.
- */
-export function joinItems(
-  begin: ByteString,
-  items: readonly { readonly json: ByteString }[],
-  leftOut: number,
-  end: ByteString,
-): Pieces {
-  const length =
-    begin.length + countCharacters(items) - items.length * (leftOut - 1) + Math.max(0, items.length - 1) + end.length;
-  return {
-    length,
-    pieces: (pieceBytes, allocate) => fillPieces(new Join(begin, items, leftOut, end), length, pieceBytes, allocate),
-  };
-}
-
-function* fillPieces(join: Join, length: number, pieceBytes: number, allocate: Allocate): Generator<Buffer> {
-  for (let left = length; left > 0; ) {
-    const piece = allocate(Math.min(left, pieceBytes));
-    join.fill(piece);
-    left -= piece.length;
-    yield piece;
-  }
-}
-
-/** The same as one string, for a short list: it is written together with the head of its response. */
+/** The bytes of `JoinedItems` as one string, for a short list: it is written together with the head of its response. */
 export function joinShortItems(
   begin: ByteString,
   items: readonly { readonly json: ByteString }[],
@@ -58,11 +30,18 @@ const rememberedItemsMin = 1_000;
 const comma = 0x2c;
 const openingBrace = 0x7b;
 
-class Join {
+/**
+ * Joins the JSON of objects between a beginning and an end. The first `leftOut` bytes of each object, up to a comma,
+ * are replaced by a brace. Lists have thousands of objects, so each is copied once and nothing else; a piece ends
+ * wherever it is full.
+ */
+export class JoinedItems implements BodySource {
+  readonly length: number;
   readonly #begin: ByteString;
   readonly #items: readonly { readonly json: ByteString }[];
   readonly #leftOut: number;
   readonly #end: ByteString;
+  #leftBytes: number;
   /** -1 is the beginning; after the last item comes the end. */
   #index = -1;
   #at = 0;
@@ -72,10 +51,23 @@ class Join {
     this.#items = items;
     this.#leftOut = leftOut;
     this.#end = end;
+    const replaced = items.length * (leftOut - 1) - Math.max(0, items.length - 1);
+    this.length = begin.length + countCharacters(items) - replaced + end.length;
+    this.#leftBytes = this.length;
   }
 
+  next(bytesMax: number, allocate: Allocate): Buffer | undefined {
+    if (this.#leftBytes === 0) return undefined;
+    const piece = allocate(Math.min(this.#leftBytes, bytesMax));
+    this.#fill(piece);
+    this.#leftBytes -= piece.length;
+    return piece;
+  }
+
+  close(): void {}
+
   /** Fills the piece with what comes next. */
-  fill(piece: Buffer): void {
+  #fill(piece: Buffer): void {
     for (let used = 0; used < piece.length; ) {
       const item = this.#items[this.#index];
       const text = item ? item.json : this.#index < 0 ? this.#begin : this.#end;

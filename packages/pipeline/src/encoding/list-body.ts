@@ -10,9 +10,9 @@ import {
   typePrefix,
 } from '@cluster-apiserver/model';
 import type { Resource } from '@cluster-apiserver/registry';
-import type { SizedBody, ChunkedBody } from '../exchange.ts';
-import { slicedBody, type Steps, encodeTextInSteps } from './sliced-body.ts';
-import { countCharacters, joinItems, joinShortItems } from './join-items.ts';
+import type { BodySource, ReadyBody } from '../body-source.ts';
+import { slicedBody, encodeTextInSteps } from './sliced-body.ts';
+import { countCharacters, JoinedItems, joinShortItems } from './join-items.ts';
 import type { ResponseFormat, Transform } from './negotiate.ts';
 import { largeCharacters, listItemJson, decodeServedObject } from './object-json.ts';
 import type { EncodableList, ServedForm } from './served-form.ts';
@@ -26,22 +26,22 @@ export function listBody(
   resource: ServedForm & Pick<Resource, 'clock'>,
   { encoding, transform }: ResponseFormat,
   list: EncodableList,
-): SizedBody | ChunkedBody | Promise<SizedBody> {
+): ReadyBody | BodySource | Promise<ReadyBody> {
   const { served, clock, fromStored } = resource;
   if (encoding === 'json' && !transform && !fromStored) return jsonListBody(served, list);
   const nowMs = clock.now();
-  const begin = (): Steps =>
+  const steps =
     encoding === 'protobuf'
       ? encodeProtobufInSteps(resource, transform, list, nowMs)
       : encodeTextInSteps(encoding, listJson(resource, transform, list, nowMs));
-  return slicedBody(loopOf(clock), begin, countCharacters(list.items));
+  return slicedBody(loopOf(clock), steps, countCharacters(list.items));
 }
 
 /** The objects of a list that is joined at once, in bytes. Pieces would cost more than joining them. */
 const shortListBytesMax = 8 * 1024;
 
 /** Joins the bytes of the objects: nothing is parsed, and nothing of a long list is copied before it is sent. */
-function jsonListBody(kind: EncodableKind, list: EncodableList): SizedBody {
+function jsonListBody(kind: EncodableKind, list: EncodableList): ReadyBody | BodySource {
   const { items } = list;
   const head = JSON.stringify({
     kind: `${kind.kind}List`,
@@ -51,8 +51,9 @@ function jsonListBody(kind: EncodableKind, list: EncodableList): SizedBody {
   const begin = `${head.slice(0, -1)},"items":[`;
   // Items omit kind and apiVersion, which the list has: an item begins after them, with a brace instead of the comma.
   const skipped = typePrefix(kind.kind, kind.apiVersion).length;
-  const join = countCharacters(items) <= shortListBytesMax ? joinShortItems : joinItems;
-  return join(begin, items, skipped, ']}\n');
+  return countCharacters(items) <= shortListBytesMax
+    ? joinShortItems(begin, items, skipped, ']}\n')
+    : new JoinedItems(begin, items, skipped, ']}\n');
 }
 
 const metadataOf = ({ revision, continue: token, remainingItemCount, shards }: EncodableList): ListMetadata => ({

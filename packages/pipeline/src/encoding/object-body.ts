@@ -8,9 +8,9 @@ import {
   type EncodableKind,
 } from '@cluster-apiserver/model';
 import type { Resource } from '@cluster-apiserver/registry';
-import type { SizedBody, ChunkedBody } from '../exchange.ts';
+import type { BodySource, ReadyBody } from '../body-source.ts';
 import { hasTypeNames } from './encode.ts';
-import { slicedBody, type Steps, encodeTextInSteps } from './sliced-body.ts';
+import { slicedBody, encodeTextInSteps } from './sliced-body.ts';
 import type { ResponseFormat, Transform } from './negotiate.ts';
 import { largeCharacters, objectJson, decodeServedObject } from './object-json.ts';
 import type { EncodableObject, ServedForm } from './served-form.ts';
@@ -21,15 +21,15 @@ export function objectBody(
   resource: ServedForm & Pick<Resource, 'clock'>,
   { encoding, transform }: ResponseFormat,
   { json }: EncodableObject,
-): SizedBody | ChunkedBody | Promise<SizedBody> {
+): ReadyBody | BodySource | Promise<ReadyBody> {
   const { clock, fromStored } = resource;
   if (encoding === 'json' && !transform && !fromStored) return `${json}\n`;
   const nowMs = clock.now();
-  const begin = (): Steps =>
+  const steps =
     encoding === 'protobuf'
       ? encodeStoredProtobuf(resource, transform, json, nowMs)
       : encodeTextInSteps(encoding, objectJson(resource, transform, json, { nowMs }));
-  return slicedBody(loopOf(clock), begin, json.length);
+  return slicedBody(loopOf(clock), steps, json.length);
 }
 
 /** Encodes an object that is not stored. It is not longer than the request that it answers. */
@@ -38,14 +38,14 @@ export function unstoredObjectBody(
   { encoding, transform }: ResponseFormat,
   object: KubeObject,
   clock: Clock,
-): ChunkedBody | Promise<SizedBody> {
+): BodySource | Promise<ReadyBody> {
   const nowMs = clock.now();
   const text = unstoredObjectJson(kind, transform, object, clock);
-  const begin = (): Steps =>
+  const steps =
     encoding === 'protobuf'
       ? encodeProtobufInSteps(kind, transform, object, text.length, nowMs)
       : encodeTextInSteps(encoding, [text]);
-  return slicedBody(loopOf(clock), begin, text.length);
+  return slicedBody(loopOf(clock), steps, text.length);
 }
 
 export const unstoredObjectJson = (

@@ -21,8 +21,8 @@ import {
 } from '@cluster-apiserver/model';
 import type { ObjectList, Resource } from '@cluster-apiserver/registry';
 import { gunzipSync } from 'node:zlib';
-import { type ApiRequest, type ApiResponse, type ChunkedBody, isSized } from '../exchange.ts';
-import { splitIntoPieces } from '../listener/request/write-body.ts';
+import { type BodySource, readWhole } from '../body-source.ts';
+import type { ApiRequest, ApiResponse } from '../exchange.ts';
 import { compressResponse } from './gzip.ts';
 import type { Encoding } from './encode.ts';
 import { listBody } from './list-body.ts';
@@ -144,13 +144,11 @@ const atOnce = (encoding: Encoding, value: object, schema: Parameters<typeof enc
   return Buffer.from(`${JSON.stringify(value, null, encoding === 'prettyJson' ? 2 : undefined)}\n`);
 };
 
-async function bytesOf(body: ApiResponse['body'] | Promise<ApiResponse['body']>): Promise<Buffer> {
-  const made = await body;
-  if (isSized(made)) return Buffer.concat([...splitIntoPieces(made, Buffer.allocUnsafe)]);
-  const pieces: Buffer[] = [];
-  for await (const piece of (made as ChunkedBody).chunks()) pieces.push(piece);
-  return Buffer.concat(pieces);
-}
+const bytesOf = async (body: ApiResponse['body'] | Promise<ApiResponse['body']>): Promise<Buffer> =>
+  readWhole((await body) ?? '');
+
+const next = (source: BodySource) => source.next(pieceBytes, Buffer.allocUnsafe);
+const pieceBytes = 256 * 1024;
 
 const resourceOf = (served: ApiVersion): Resource => {
   const { conversion } = robot;
@@ -214,25 +212,24 @@ describe('a long list', () => {
     async (form) => {
       await untilIdle();
       turns = 0;
-      const { chunks } = (await listBody(resourceOf(robot), form, listOf(items))) as ChunkedBody;
+      const body = (await listBody(resourceOf(robot), form, listOf(items))) as BodySource;
       await new Promise((resolve) => setImmediate(resolve));
       expect(turns).toBe(0);
-      const pieces = chunks()[Symbol.asyncIterator]();
-      await pieces.next();
+      await next(body);
       await untilIdle();
       const begun = turns;
       for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve));
       expect(turns).toBe(begun);
-      await pieces.return?.();
-      expect((await pieces.next()).done).toBe(true);
+      body.close();
+      expect(await next(body)).toBeUndefined();
     },
   );
 
   test('yields to others between its slices', async () => {
     const order: string[] = [];
     const read = async (name: string): Promise<void> => {
-      const body = (await listBody(resourceOf(robot), { encoding: 'yaml' }, listOf(items))) as ChunkedBody;
-      for await (const _ of body.chunks()) order.push(name);
+      const body = (await listBody(resourceOf(robot), { encoding: 'yaml' }, listOf(items))) as BodySource;
+      while (await next(body)) order.push(name);
     };
     await Promise.all([read('a'), read('b')]);
     const half = order.slice(0, order.length >> 1);
@@ -243,8 +240,8 @@ describe('a long list', () => {
   test.each(forms.filter(({ encoding, transform }) => encoding !== 'json' || transform))(
     'compressed, as %j',
     async (form) => {
-      const body = (): Promise<ChunkedBody> =>
-        Promise.resolve(listBody(resourceOf(robot), form, listOf(items)) as ChunkedBody);
+      const body = (): Promise<BodySource> =>
+        Promise.resolve(listBody(resourceOf(robot), form, listOf(items)) as BodySource);
       const request = { header: (name: string) => (name === 'accept-encoding' ? 'gzip' : undefined) } as ApiRequest;
       const { headers, body: zipped } = compressResponse(request, { status: 200, headers: {}, body: await body() });
       expect(headers).toMatchObject({ 'content-encoding': 'gzip', vary: ['Accept-Encoding'] });
@@ -255,16 +252,16 @@ describe('a long list', () => {
 
 test('protobuf lists beyond the buffer are encoded twice with the same result', async () => {
   const items = many(700, (i) => stored(`w-${i}`, { words: { text: `${i}`.repeat(30_000) } }));
-  const body = (): ChunkedBody => listBody(resourceOf(robot), { encoding: 'protobuf' }, listOf(items)) as ChunkedBody;
-  const begin = async (): Promise<AsyncIterator<Buffer>> => {
-    const pieces = body().chunks()[Symbol.asyncIterator]();
-    await pieces.next();
-    return pieces;
+  const body = (): BodySource => listBody(resourceOf(robot), { encoding: 'protobuf' }, listOf(items)) as BodySource;
+  const begin = async (): Promise<BodySource> => {
+    const begun = body();
+    await next(begun);
+    return begun;
   };
   const expected = await bytesOf(body());
   // These responses stay unread, so their buffers reach the limit.
   const unread = await Promise.all([begin(), begin()]);
   expect((await bytesOf(body())).equals(expected)).toBe(true);
-  for (const pieces of unread) await pieces.return?.();
+  for (const begun of unread) begun.close();
   expect((await bytesOf(body())).equals(expected)).toBe(true);
 }, 60_000);

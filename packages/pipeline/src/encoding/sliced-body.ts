@@ -1,6 +1,6 @@
 import { type Loop, unreachable } from '@cluster-apiserver/base';
 import { indentedJson, yamlText } from '@cluster-apiserver/model';
-import type { SizedBody, ChunkedBody } from '../exchange.ts';
+import { type BodySource, readWhole, type ReadyBody } from '../body-source.ts';
 import { joinBuffers } from '../join-buffers.ts';
 import type { Encoding } from './encode.ts';
 
@@ -16,9 +16,12 @@ const sliceBytes = 64 * 1024;
 /** Smaller bodies are generated at once, so that they have a Content-Length. */
 const wholeCharactersMax = 64 * 1024;
 
-/** Generates a body from stored objects of this total length. */
-export const slicedBody = (turns: Loop, begin: () => Steps, characters: number): ChunkedBody | Promise<SizedBody> =>
-  characters <= wholeCharactersMax ? encodeInSteps(turns, begin()) : { chunks: () => generateSlices(turns, begin()) };
+/** A body of stored objects of this total length. */
+export const slicedBody = (loop: Loop, steps: Steps, characters: number): BodySource | Promise<ReadyBody> =>
+  characters <= wholeCharactersMax ? encodeInSteps(loop, steps) : new SlicedBody(loop, steps);
+
+/** Everything that the steps generate. */
+export const encodeInSteps = (loop: Loop, steps: Steps): Promise<Buffer> => readWhole(new SlicedBody(loop, steps));
 
 /** Encodes JSON texts, none of which ends inside a token. */
 export function encodeTextInSteps(encoding: Exclude<Encoding, 'protobuf'>, texts: Iterable<string | undefined>): Steps {
@@ -40,34 +43,38 @@ function* jsonLine(texts: Iterable<string | undefined>): Generator<string | unde
 }
 
 /** Each slice is generated after the previous one has been sent. */
-async function* generateSlices(turns: Loop, steps: Steps): AsyncGenerator<Buffer> {
-  try {
-    for (;;) {
-      const { bytes, isEnd } = await turns.schedule((isOver) => fillSlice(steps, isOver));
-      if (bytes.length > 0) yield bytes;
-      if (isEnd) return;
-    }
-  } finally {
-    steps.return(undefined);
+class SlicedBody implements BodySource {
+  readonly #loop: Loop;
+  readonly #steps: Steps;
+  #isOver = false;
+
+  constructor(loop: Loop, steps: Steps) {
+    this.#loop = loop;
+    this.#steps = steps;
   }
-}
 
-/** Everything that the steps generate. */
-export async function encodeInSteps(turns: Loop, steps: Steps): Promise<Buffer> {
-  const slices: Buffer[] = [];
-  for await (const slice of generateSlices(turns, steps)) slices.push(slice);
-  return joinBuffers(slices);
-}
+  async next(): Promise<Buffer | undefined> {
+    while (!this.#isOver) {
+      const slice = await this.#loop.schedule(this.#fillSlice);
+      if (slice.length > 0) return slice;
+    }
+    return undefined;
+  }
 
-function fillSlice(steps: Steps, isOver: () => boolean): { readonly bytes: Buffer; readonly isEnd: boolean } {
-  const joined = new JoinedParts();
-  let isEnd = false;
-  do {
-    const { value, done } = steps.next();
-    if (done) isEnd = true;
-    else if (value) joined.add(value);
-  } while (!isEnd && joined.length < sliceBytes && !isOver());
-  return { bytes: joined.toBuffer(), isEnd };
+  close(): void {
+    this.#isOver = true;
+    this.#steps.return(undefined);
+  }
+
+  readonly #fillSlice = (shouldYield: () => boolean): Buffer => {
+    const joined = new JoinedParts();
+    do {
+      const { value, done } = this.#steps.next();
+      if (done) this.#isOver = true;
+      else if (value) joined.add(value);
+    } while (!this.#isOver && joined.length < sliceBytes && !shouldYield());
+    return joined.toBuffer();
+  };
 }
 
 /** Joins the parts, in a step for each. */

@@ -77,6 +77,7 @@ describe('a client that stops reading', () => {
   test('is also cut off after the end of its watch', async () => {
     await make('a', large);
     const client = await begin('timeoutSeconds=5', { client: unreading() });
+    await until(() => client.backlogBytes > 0);
     watches.clock.advance(5_000);
     await settle();
     expect(client.ended).toBe(false);

@@ -78,7 +78,7 @@ export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<A
         'content-type': frames.contentType,
         ...(context.warnings.size > 0 && { warning: warningHeaders(context.warnings) }),
       },
-      body: { stream: (sink) => new EventStream(watching, sink, frames, streamOptions).run() },
+      stream: (sink) => new EventStream(watching, sink, frames, streamOptions).run(),
     };
   };
 };

@@ -159,15 +159,13 @@ describe.each(protocols)('over %s', (protocol) => {
     const watching: Handler<ApiRequest> = () => ({
       status: 200,
       headers: {},
-      body: {
-        stream: async (sink) => {
-          sinks.push(sink);
-          await new Promise<void>((resolve) => {
-            sink.draining.addEventListener('abort', () => resolve(), { once: true });
-            sink.signal.addEventListener('abort', () => resolve(), { once: true });
-          });
-          sink.write(Buffer.from('bye'));
-        },
+      stream: async (sink) => {
+        sinks.push(sink);
+        await new Promise<void>((resolve) => {
+          sink.draining.addEventListener('abort', () => resolve(), { once: true });
+          sink.signal.addEventListener('abort', () => resolve(), { once: true });
+        });
+        sink.write(Buffer.from('bye'));
       },
     });
     const served = await serve(watching);

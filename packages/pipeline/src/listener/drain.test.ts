@@ -76,12 +76,10 @@ describe('draining', () => {
       return {
         status: 200,
         headers: {},
-        body: {
-          stream: async (sink) => {
-            sinks.push(sink);
-            await new Promise((resolve) => sink.draining.addEventListener('abort', resolve));
-            sink.write(Buffer.from('bye'));
-          },
+        stream: async (sink) => {
+          sinks.push(sink);
+          await new Promise((resolve) => sink.draining.addEventListener('abort', resolve));
+          sink.write(Buffer.from('bye'));
         },
       };
     });
@@ -140,11 +138,9 @@ describe('draining', () => {
         ? {
             status: 200,
             headers: {},
-            body: {
-              stream: (sink) => {
-                sinks.push(sink);
-                return new Promise<void>((resolve) => sink.signal.addEventListener('abort', () => resolve()));
-              },
+            stream: (sink) => {
+              sinks.push(sink);
+              return new Promise<void>((resolve) => sink.signal.addEventListener('abort', () => resolve()));
             },
           }
         : text('answer');

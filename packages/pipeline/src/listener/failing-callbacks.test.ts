@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { systemClock } from '@cluster-apiserver/base';
+import { sourceOf } from '../../test/body-source.ts';
 import type { ApiRequest, Handler, Sink } from '../exchange.ts';
 import {
   endHeaders,
@@ -40,6 +41,10 @@ describe('an exception in one connection', () => {
   const broken = (what: string): never => {
     throw new Error(what);
   };
+  function* breaking(): Generator<Buffer> {
+    yield Buffer.alloc(10);
+    broken('piece');
+  }
   const failures: [string, Handler<ApiRequest>][] = [
     ['the handler', () => broken('handler')],
     ['the handler, later', () => Promise.reject(new Error('later'))],
@@ -61,51 +66,40 @@ describe('an exception in one connection', () => {
           get length(): number {
             return broken('length');
           },
-          pieces: () => [],
+          next: () => undefined,
+          close: () => {},
         },
       }),
     ],
-    ['the first piece', () => ({ status: 200, headers: {}, body: { length: 5, pieces: () => broken('pieces') } })],
     [
-      'a later piece',
+      'the first piece',
+      () => ({ status: 200, headers: {}, body: { length: 5, next: () => broken('pieces'), close: () => {} } }),
+    ],
+    ['a later piece', () => ({ status: 200, headers: {}, body: sourceOf(breaking(), 50_000) })],
+    ['a generated body', () => ({ status: 200, headers: {}, body: { next: () => broken('chunk'), close: () => {} } })],
+    ['a generated body, later', () => ({ status: 200, headers: {}, body: sourceOf(breaking()) })],
+    [
+      'a generated body, after a wait',
       () => ({
         status: 200,
         headers: {},
-        body: {
-          length: 50_000,
-          pieces: function* () {
-            yield Buffer.alloc(10);
-            broken('piece');
-          },
-        },
+        body: { next: () => Promise.resolve().then(() => broken('chunk')), close: () => {} },
       }),
     ],
-    ['a chunked body', () => ({ status: 200, headers: {}, body: { chunks: () => broken('chunk') } })],
     [
-      'a chunked body, later',
-      () => ({
-        status: 200,
-        headers: {},
-        body: {
-          chunks: async function* () {
-            yield Buffer.alloc(10);
-            broken('chunk');
-          },
-        },
-      }),
+      'the end of a body',
+      () => ({ status: 200, headers: {}, body: { next: () => undefined, close: () => broken('close') } }),
     ],
-    ['a stream', () => ({ status: 200, headers: {}, body: { stream: () => broken('stream') } })],
+    ['a stream', () => ({ status: 200, headers: {}, stream: () => broken('stream') })],
     [
       'a stream, later',
       () => ({
         status: 200,
         headers: {},
-        body: {
-          stream: async (sink: Sink) => {
-            sink.write(Buffer.from('a'));
-            await sink.drained();
-            broken('stream');
-          },
+        stream: async (sink: Sink) => {
+          sink.write(Buffer.from('a'));
+          await sink.drained();
+          broken('stream');
         },
       }),
     ],

@@ -6,7 +6,8 @@ import { constants } from 'node:http2';
 import { connect as connectTcp } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { connect as connectTls } from 'node:tls';
-import type { ApiResponse, Pieces, Sink } from '../exchange.ts';
+import { filledSource, sourceOf } from '../../test/body-source.ts';
+import type { ApiResponse, Sink } from '../exchange.ts';
 import { pieceBytes } from './limits.ts';
 import {
   cancel,
@@ -92,13 +93,12 @@ describe('both protocols', () => {
     async (form) => {
       const pieces = Array.from({ length: 10_000 }, (_, i) => Buffer.from(`${i};`.padEnd(800, '.')));
       const whole = Buffer.concat(pieces);
-      const bodies: Record<string, ApiResponse['body']> = {
-        'one buffer': whole,
-        'one string': whole.toString('latin1'),
-        'ten thousand pieces': { length: whole.length, pieces: () => pieces },
+      const bodies: Record<string, () => ApiResponse['body']> = {
+        'one buffer': () => whole,
+        'one string': () => whole.toString('latin1'),
+        'ten thousand pieces': () => sourceOf(pieces, whole.length),
       };
-      const body = bodies[form];
-      const served = await serve(() => ({ status: 200, headers: {}, ...(body && { body }) }));
+      const served = await serve(() => ({ status: 200, headers: {}, body: bodies[form]?.() }));
       const client = await served.raw();
       client.send(get('/') + get('/'));
       await untilTurned(() => client.receivedBytes() > 2 * whole.length);
@@ -111,20 +111,10 @@ describe('both protocols', () => {
 
   test('responses with shared piece buffers do not mix, however slowly they are read', async () => {
     // Every byte identifies its response.
-    const pieces = (mark: number, length: number): Pieces => ({
-      length,
-      pieces: function* (pieceBytes, room) {
-        for (let left = length; left > 0; ) {
-          const piece = room(Math.min(left, pieceBytes)).fill(mark);
-          left -= piece.length;
-          yield piece;
-        }
-      },
-    });
     const lengths = [20_000, pieceBytes, 5 * pieceBytes + 7];
     const served = await serve(({ target }) => {
       const mark = Number(target.slice(1));
-      return { status: 200, headers: {}, body: pieces(mark, lengths[mark % lengths.length] as number) };
+      return { status: 200, headers: {}, body: filledSource(lengths[mark % lengths.length] as number, mark) };
     });
     const marks = Array.from({ length: 24 }, (_, i) => i + 0x41);
     const wanted = (mark: number): Buffer => Buffer.alloc(lengths[mark % lengths.length] as number, mark);
@@ -156,7 +146,7 @@ describe('both protocols', () => {
     const served = await serve(({ target }) => ({
       status: 200,
       headers: {},
-      body: { chunks: () => answer(target === '/whole') },
+      body: sourceOf(answer(target === '/whole')),
     }));
     const client = await served.raw();
     client.send(get('/whole'));
@@ -177,11 +167,9 @@ describe('both protocols', () => {
     const served = await serve(() => ({
       status: 200,
       headers: {},
-      body: {
-        stream: (sink) => {
-          sinks.push(sink);
-          return new Promise((resolve) => (end = resolve));
-        },
+      stream: (sink) => {
+        sinks.push(sink);
+        return new Promise((resolve) => (end = resolve));
       },
     }));
     const client = await served.raw();
@@ -212,15 +200,13 @@ describe('both protocols', () => {
       const served = await serve(() => ({
         status: 200,
         headers: {},
-        body: {
-          stream: async (sink) => {
-            sinks.push(sink);
-            while (sink.backlogBytes < 1_000_000) {
-              sink.write(Buffer.alloc(100_000));
-              await new Promise(setImmediate);
-            }
-            await sink.drained();
-          },
+        stream: async (sink) => {
+          sinks.push(sink);
+          while (sink.backlogBytes < 1_000_000) {
+            sink.write(Buffer.alloc(100_000));
+            await new Promise(setImmediate);
+          }
+          await sink.drained();
         },
       }));
       const client = protocol === 'HTTP/2' ? await served.frames() : await served.raw();

@@ -2,6 +2,7 @@ import type { Exposition, ExpositionFormat, Metrics } from '@cluster-apiserver/t
 import type { NonResourceHandler } from './live-routes.ts';
 import type { NonResourceRoutes } from './router.ts';
 import type { ApiResponse } from '../exchange.ts';
+import type { BodySource } from '../body-source.ts';
 import { compressResponse } from '../encoding/gzip.ts';
 import { parseMediaRanges } from '../encoding/media-ranges.ts';
 
@@ -28,11 +29,24 @@ const metricsResponse = (auditId: string, { contentType, pieces }: Exposition): 
     'content-type': contentType,
     'x-content-type-options': 'nosniff',
   },
-  body: { chunks: () => encodePieces(pieces) },
+  body: new TextSource(pieces),
 });
 
-async function* encodePieces(pieces: Iterable<string>): AsyncGenerator<Buffer> {
-  for (const piece of pieces) yield Buffer.from(piece);
+class TextSource implements BodySource {
+  readonly #pieces: Iterator<string>;
+
+  constructor(pieces: Iterable<string>) {
+    this.#pieces = pieces[Symbol.iterator]();
+  }
+
+  next(): Buffer | undefined {
+    const { value, done } = this.#pieces.next();
+    return done ? undefined : Buffer.from(value);
+  }
+
+  close(): void {
+    this.#pieces.return?.();
+  }
 }
 
 const openMetricsVersions: ReadonlySet<string | undefined> = new Set([undefined, '1.0.0', '0.0.1']);

@@ -1,5 +1,5 @@
 import type { Auditor, AuditRecorder } from '../audit.ts';
-import { type ApiResponse, type Handler, isSized } from '../exchange.ts';
+import type { ApiResponse, Handler } from '../exchange.ts';
 import type { RequestInfoContext } from '../request-context.ts';
 import { toStatusError, isInternal } from './error-responses.ts';
 import { selectedName } from './authorize.ts';
@@ -27,9 +27,12 @@ export const audit =
   };
 
 function recordResponse(recorder: AuditRecorder, response: ApiResponse): ApiResponse | Promise<ApiResponse> {
-  const recorded = recorder.logResponse(response.status, response.body !== undefined && !isSized(response.body));
+  const recorded = recorder.logResponse(response.status, !isLengthKnown(response));
   return recorded ? recorded.then(() => response) : response;
 }
+
+const isLengthKnown = ({ body, stream }: ApiResponse): boolean =>
+  !stream && (body === undefined || body.length !== undefined);
 
 async function recordFailure(recorder: AuditRecorder, error: unknown): Promise<never> {
   await recorder.logFailure(toStatusError(error), isInternal(error));

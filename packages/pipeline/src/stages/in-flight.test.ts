@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { mastersGroup } from '@cluster-apiserver/gates';
-import type { ApiResponse, ChunkedBody, Handler } from '../exchange.ts';
+import { sourceOf } from '../../test/body-source.ts';
+import type { BodySource } from '../body-source.ts';
+import type { ApiResponse, Handler } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
 import { limitInFlight, type RequestKind } from './in-flight.ts';
 
@@ -9,6 +11,8 @@ interface Working {
   readonly fail: (error: unknown) => void;
 }
 const ok: ApiResponse = { status: 200, headers: {} };
+
+const next = async ({ body }: ApiResponse) => (body as BodySource).next(1_000, Buffer.allocUnsafe);
 
 let working: Working[];
 let used: Record<RequestKind, number>;
@@ -110,20 +114,18 @@ describe('a seat is released', () => {
   test('is released while a client does not read a generated body, and acquired for the next piece', async () => {
     const ask = limited(1, 1);
     const seatsAtWork: number[] = [];
-    const body: ChunkedBody = {
-      chunks: async function* () {
-        for (let i = 0; i < 2; i++) {
-          await Promise.resolve();
-          seatsAtWork.push(used.readOnly);
-          yield Buffer.from(String(i));
-        }
-      },
+    const pieces = async function* (): AsyncGenerator<Buffer> {
+      for (let i = 0; i < 2; i++) {
+        await Promise.resolve();
+        seatsAtWork.push(used.readOnly);
+        yield Buffer.from(String(i));
+      }
     };
     const answered = ask(asked('list'));
-    working[0]?.answer({ ...ok, body });
+    working[0]?.answer({ ...ok, body: sourceOf(pieces()) });
     const response = await answered;
     expect(used.readOnly).toBe(0);
-    for await (const _ of (response.body as ChunkedBody).chunks()) expect(used.readOnly).toBe(0);
+    while (await next(response)) expect(used.readOnly).toBe(0);
     expect(seatsAtWork).toEqual([1, 1]);
     expect(used.readOnly).toBe(0);
   });
@@ -131,7 +133,7 @@ describe('a seat is released', () => {
   test('when a client disconnects between pieces, or a piece fails', async () => {
     const ask = limited(1, 1);
     let closed = false;
-    const chunks = async function* () {
+    const pieces = async function* (): AsyncGenerator<Buffer> {
       try {
         yield Buffer.from('a');
         throw new Error('broken');
@@ -141,13 +143,12 @@ describe('a seat is released', () => {
     };
     for (const leaves of [true, false]) {
       const answered = ask(asked('list'));
-      working.pop()?.answer({ ...ok, body: { chunks } });
+      working.pop()?.answer({ ...ok, body: sourceOf(pieces()) });
       const response = await answered;
-      const read = async (): Promise<void> => {
-        for await (const _ of (response.body as ChunkedBody).chunks()) if (leaves) return;
-      };
-      if (leaves) await read();
-      else await expect(read()).rejects.toThrow('broken');
+      await next(response);
+      if (!leaves) await expect(next(response)).rejects.toThrow('broken');
+      (response.body as BodySource).close();
+      await new Promise(setImmediate);
       expect([closed, used.readOnly]).toEqual([true, 0]);
     }
   });

@@ -1,5 +1,6 @@
 import { mastersGroup } from '@cluster-apiserver/gates';
-import type { ApiRequest, ApiResponse, ChunkedBody, Handler } from '../exchange.ts';
+import { type Allocate, type BodySource, isReady } from '../body-source.ts';
+import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
 import type { AuthenticatedContext, Seat } from '../request-context.ts';
 import type { RequestInfo } from '../request-info.ts';
 import { textResponse } from '../responses.ts';
@@ -73,33 +74,32 @@ const readOnlyVerbs: ReadonlySet<string> = new Set(['get', 'list']);
 function releaseSeat(seat: HeldSeat, response: ApiResponse): ApiResponse {
   seat.release();
   const { body } = response;
-  return typeof body === 'object' && 'chunks' in body
-    ? { ...response, body: withSeatForEachChunk(body, seat) }
-    : response;
+  if (isReady(body) || body.length !== undefined) return response;
+  return { ...response, body: new SeatedBody(body, seat) };
 }
 
-const withSeatForEachChunk = (body: ChunkedBody, seat: HeldSeat): ChunkedBody => ({
-  chunks: () => chunksWithSeat(body, seat),
-});
+/** Generating a piece needs a seat too. It never waits for one, since part of the response has been sent. */
+class SeatedBody implements BodySource {
+  readonly #source: BodySource;
+  readonly #seat: HeldSeat;
 
-/** Generating a chunk needs a seat too. It never waits for one, since part of the response has been sent. */
-async function* chunksWithSeat(body: ChunkedBody, seat: HeldSeat): AsyncGenerator<Buffer> {
-  const pieces = body.chunks()[Symbol.asyncIterator]();
-  try {
-    for (;;) {
-      seat.forceAcquire();
-      let piece: IteratorResult<Buffer>;
-      try {
-        piece = await pieces.next();
-      } finally {
-        seat.release();
-      }
-      if (piece.done) return;
-      // The seat is free while the client does not read.
-      yield piece.value;
+  constructor(source: BodySource, seat: HeldSeat) {
+    this.#source = source;
+    this.#seat = seat;
+  }
+
+  /** The seat is free while the client does not read. */
+  async next(bytesMax: number, allocate: Allocate): Promise<Buffer | undefined> {
+    this.#seat.forceAcquire();
+    try {
+      return await this.#source.next(bytesMax, allocate);
+    } finally {
+      this.#seat.release();
     }
-  } finally {
-    await pieces.return?.();
+  }
+
+  close(): void {
+    this.#source.close();
   }
 }
 

@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { End, LatencyTracker } from '@cluster-apiserver/base';
+import { sourceOf } from '../../test/body-source.ts';
 import type { ApiRequest, ApiResponse, ExchangeEnd } from '../exchange.ts';
 
 import { type EndedRequest, logRequests } from './log-requests.ts';
@@ -21,7 +22,7 @@ beforeEach(() => {
 /** A request with these times until its response is ready and until the response has been sent. */
 async function run(
   logsAll: boolean,
-  body: ApiResponse['body'],
+  body: Pick<ApiResponse, 'body' | 'stream'>,
   { readyMs = 0, sendingMs = 0, isAborted = false }: { readyMs?: number; sendingMs?: number; isAborted?: boolean },
 ): Promise<void> {
   const request = {
@@ -34,22 +35,23 @@ async function run(
   } as Partial<ApiRequest> as ApiRequest; // nothing else is asked
   const stage = logRequests({ logsAll, ended: (one) => ended.push(one) })(async () => {
     clock.advance(readyMs);
-    return { status: 200, headers: {}, ...(body !== undefined && { body }) };
+    return { status: 200, headers: {}, ...body };
   });
   await stage({ request, latency: new LatencyTracker(clock) });
   clock.advance(sendingMs);
   end.reach(whole);
 }
 
-const large = { length: 1, pieces: () => [] };
-const chunked = { chunks: async function* (): AsyncIterable<Buffer> {} };
+const small = { body: 'x' };
+const large = { body: sourceOf([], 1) };
+const chunked = { body: sourceOf([]) };
 const stream = { stream: async () => {} };
 
-test.each<[string, ApiResponse['body'], Parameters<typeof run>[2], EndedRequest['slow'][]]>([
-  ['quick', 'x', { readyMs: 500 }, []],
-  ['slow', 'x', { readyMs: 501 }, ['request']],
-  ['slow without a body', undefined, { readyMs: 501 }, ['request']],
-  ['quick, and read slowly', 'x', { sendingMs: 60_000 }, []],
+test.each<[string, Parameters<typeof run>[1], Parameters<typeof run>[2], EndedRequest['slow'][]]>([
+  ['quick', small, { readyMs: 500 }, []],
+  ['slow', small, { readyMs: 501 }, ['request']],
+  ['slow without a body', {}, { readyMs: 501 }, ['request']],
+  ['quick, and read slowly', small, { sendingMs: 60_000 }, []],
   ['large and quick', large, { readyMs: 200, sendingMs: 300 }, []],
   ['large, and made slowly while it is sent', large, { readyMs: 200, sendingMs: 301 }, ['response']],
   ['of unknown length, and made slowly while it is sent', chunked, { sendingMs: 501 }, ['response']],
@@ -61,12 +63,12 @@ test.each<[string, ApiResponse['body'], Parameters<typeof run>[2], EndedRequest[
 });
 
 test('quick small requests are not tracked', async () => {
-  await run(false, Buffer.from('x'), {});
+  await run(false, { body: Buffer.from('x') }, {});
   expect(listeners).toBe(0);
 });
 
 test('with request logs, a small response is logged when it is ready', async () => {
-  await run(true, 'four', { readyMs: 3, sendingMs: 5_000 });
+  await run(true, { body: 'four' }, { readyMs: 3, sendingMs: 5_000 });
   expect(listeners).toBe(0);
   expect(ended).toMatchObject([{ end: { outcome: 'complete', bodyBytes: 4 }, readyMs: 3, totalMs: 3 }]);
 });
@@ -79,7 +81,7 @@ test('with request logs, a stream is reported once it is over', async () => {
 });
 
 test('a request whose client has left before is reported at once', async () => {
-  await run(true, 'x', { readyMs: 10, isAborted: true });
+  await run(true, small, { readyMs: 10, isAborted: true });
   expect(listeners).toBe(0);
   expect(ended).toMatchObject([{ end: { outcome: 'aborted', bodyBytes: 0 }, readyMs: 10, totalMs: 10 }]);
 });

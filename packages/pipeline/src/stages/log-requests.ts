@@ -1,3 +1,4 @@
+import { isReady } from '../body-source.ts';
 import type { ApiResponse, ExchangeEnd, Handler } from '../exchange.ts';
 import type { AuthenticatedContext, ReceivedContext } from '../request-context.ts';
 
@@ -33,7 +34,8 @@ export const logRequests =
       const { request, latency } = context;
       const readyMs = latency.sinceStartMs();
       const { body, status } = response;
-      if (body === undefined || typeof body === 'string' || Buffer.isBuffer(body)) {
+      const isLongRunning = response.stream !== undefined;
+      if (!isLongRunning && isReady(body)) {
         const slow = readyMs > slowMs ? 'request' : undefined;
         if (!log.logsAll && !slow) return response;
         const bodyBytes = body === undefined || request.method === 'HEAD' ? 0 : body.length;
@@ -41,7 +43,6 @@ export const logRequests =
         log.ended({ context, status, end, readyMs, totalMs: readyMs, slow });
         return response;
       }
-      const isLongRunning = 'stream' in body;
       if (isLongRunning && !log.logsAll) return response;
       const ended = (end: ExchangeEnd): void => {
         const totalMs = latency.sinceStartMs();

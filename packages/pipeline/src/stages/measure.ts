@@ -1,3 +1,4 @@
+import { isReady } from '../body-source.ts';
 import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
 import type { DeadlineContext, ReceivedContext } from '../request-context.ts';
 import type { RequestInfo } from '../request-info.ts';
@@ -50,10 +51,9 @@ export const measure = (measures: Measures) => {
     });
   };
   const recordResponse = (context: ReceivedContext, response: ApiResponse): ApiResponse => {
-    const { status, body } = response;
-    if (body === undefined) record(context, status, 0);
-    else if (typeof body === 'string' || Buffer.isBuffer(body)) record(context, status, body.length);
-    else if ('stream' in body) record(context, status, undefined);
+    const { status, body, stream } = response;
+    if (stream) record(context, status, undefined);
+    else if (isReady(body)) record(context, status, body?.length ?? 0);
     // The duration and size of a generated body are known when it has been sent.
     else context.request.onEnd(({ bodyBytes }) => record(context, status, bodyBytes));
     return response;

@@ -172,8 +172,9 @@ async function makeObject(
 function textOf({ body }: ApiResponse): string {
   if (typeof body === 'string') return Buffer.from(bytesOf(body)).toString();
   if (Buffer.isBuffer(body)) return body.toString();
-  if (body && 'pieces' in body)
-    return Buffer.concat([...body.pieces(65_536, (bytes) => Buffer.alloc(bytes))]).toString();
+  // A list that is joined at once, in one piece.
+  const piece = body?.next(1_000_000, (bytes) => Buffer.alloc(bytes));
+  if (Buffer.isBuffer(piece)) return piece.toString();
   return '';
 }
 

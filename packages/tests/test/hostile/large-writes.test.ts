@@ -278,12 +278,13 @@ async function answerOf(answer: Promise<ApiResponse>): Promise<{ readonly status
 async function bytesOf(body: ApiResponse['body']): Promise<Buffer> {
   if (typeof body === 'string') return Buffer.from(body, 'latin1');
   if (Buffer.isBuffer(body)) return body;
-  if (body && 'chunks' in body) {
-    const pieces: Buffer[] = [];
-    for await (const piece of body.chunks()) pieces.push(piece);
-    return Buffer.concat(pieces);
+  if (!body) throw new TypeError('an unexpected kind of body');
+  const pieces: Buffer[] = [];
+  for (;;) {
+    const piece = await body.next(65_536, Buffer.allocUnsafe);
+    if (!piece) return Buffer.concat(pieces);
+    pieces.push(Buffer.from(piece));
   }
-  throw new TypeError('an unexpected kind of body');
 }
 
 async function prepare(server: InMemoryServer, before: readonly Request[]): Promise<void> {

@@ -142,13 +142,13 @@ describe.each(losses)('after $how', ({ lose, isFuture = false }) => {
 
 async function firstEvent(server: InMemoryServer, target: string, isWebSocket = false): Promise<unknown> {
   const client = new Client();
-  const { status, body } = await server.ask('GET', target, {
+  const { status, stream } = await server.ask('GET', target, {
     isWebSocket,
     ...(isWebSocket && { headers: { origin: 'https://a.example' } }),
   });
   expect(status).toBe(isWebSocket ? 101 : 200);
-  if (typeof body !== 'object' || !('stream' in body)) throw new Error('it is no stream');
-  void body.stream(client);
+  if (!stream) throw new Error('it is no stream');
+  void stream(client);
   const received = (): string => Buffer.concat(client.bytes).toString();
   while (!received().includes('}')) await new Promise(setImmediate);
   client.leaving.abort();

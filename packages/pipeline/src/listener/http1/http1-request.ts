@@ -1,15 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { requireValue } from '@cluster-apiserver/base';
 import type { StatusError } from '@cluster-apiserver/model';
-import {
-  type ApiRequest,
-  type ApiResponse,
-  type SizedBody,
-  type ChunkedBody,
-  isSized,
-  type OutgoingHeaders,
-  type StreamBody,
-} from '../../exchange.ts';
+import { type BodySource, isReady, type ReadyBody } from '../../body-source.ts';
+import type { ApiRequest, ApiResponse, OutgoingHeaders, WriteStream } from '../../exchange.ts';
 import type { Connection } from '../connection/connection.ts';
 import { drainedBodyBytesMax, headerLinesMax, lingerMs, lingeringMax, separateHeadBytesMin } from '../limits.ts';
 import { createRefusal } from '../request/refusal.ts';
@@ -17,7 +10,7 @@ import { findRepeatedHeader } from '../request/repeated-headers.ts';
 import { switchingProtocols, type WebSocketConnection } from '../web-socket/web-socket-connection.ts';
 import { rawHeadersOf } from './raw-headers.ts';
 import { bodyWriterFor } from './chunked-body-writer.ts';
-import { isSmall, isStreaming, SocketRequest } from '../request/socket-request.ts';
+import { isSmall, SocketRequest } from '../request/socket-request.ts';
 import type { ListenerContext } from '../listener-context.ts';
 
 export class Http1Request extends SocketRequest {
@@ -63,48 +56,57 @@ export class Http1Request extends SocketRequest {
     return this.#webSocket !== undefined;
   }
 
-  protected writeResponse({ status, headers, body }: ApiResponse): void {
+  protected writeResponse({ status, headers, body, stream }: ApiResponse): void {
     const response = this.#response;
-    const content = body ?? noBytes;
-    const streaming = isStreaming(content);
-    if (this.#webSocket && status === switchingProtocols && streaming)
-      return this.#streamMessages(this.#webSocket, headers, content);
-    if (response.destroyed && !streaming) return;
-    const bytes = isSized(content) ? content : undefined;
+    if (this.#webSocket && status === switchingProtocols && stream)
+      return this.#streamMessages(this.#webSocket, headers, stream);
+    if (response.destroyed && !stream) return;
+    const bodyBytes = stream ? undefined : body === undefined ? 0 : body.length;
     const leftover = this.#unreadBody();
     // A later pipelined request has been accepted; its response will close the connection.
     const leaving = this.context.draining.aborted && this.connection.isNewest(this);
     if (leftover === 'large' || leaving) this.endsConnection();
-    response.writeHead(status, rawHeadersOf(headers, status, bytes));
+    response.writeHead(status, rawHeadersOf(headers, status, bodyBytes));
     const isHead = this.method === 'HEAD';
-    if (!streaming) this.markSending();
-    else if (!isHead) response.flushHeaders();
-    if (leftover === 'large' && bytes !== undefined)
-      return this.#inTurn(() => this.#respondWhileReceiving(isHead ? undefined : bytes));
+    if (stream) return this.#beginStream(stream, isHead);
+    this.markSending();
+    if (leftover === 'large' && bodyBytes !== undefined)
+      return this.#inTurn(() => this.#respondWhileReceiving(isHead ? undefined : (body ?? '')));
     if (isHead) {
+      if (!isReady(body)) body.close();
       response.end();
-      // The handler releases the stream's resources when it has run and noticed the disconnect.
-      if (streaming) void this.writeBody(response, content);
-      return;
-    }
-    if (bytes !== undefined && isSmall(bytes)) {
-      this.markSent(bytes.length);
-      response.end(bytes, 'latin1');
-    } else this.#inTurn(() => this.#write(content));
+    } else if (isSmall(body)) {
+      this.markSent(bodyBytes ?? 0);
+      if (body === undefined) response.end();
+      else response.end(body, 'latin1');
+    } else this.#inTurn(() => this.#write(body));
   }
 
-  #streamMessages(webSocket: WebSocketConnection, headers: OutgoingHeaders, body: StreamBody): void {
+  #beginStream(stream: WriteStream, isHead: boolean): void {
+    const response = this.#response;
+    // The handler releases the stream's resources when it has run and noticed the disconnect.
+    if (isHead) {
+      response.end();
+      void this.writeStream(response, stream);
+      return;
+    }
+    response.flushHeaders();
+    this.#inTurn(async () => {
+      if (await this.writeStream(bodyWriterFor(response), stream)) response.end();
+    });
+  }
+
+  #streamMessages(webSocket: WebSocketConnection, headers: OutgoingHeaders, stream: WriteStream): void {
     webSocket.open(headers, () => this.abort());
     // Also for a closed socket: the handler releases its resources when the stream has run.
-    const written = this.writeBody(webSocket.bodyWriter, body).then(() => webSocket.finish());
+    const written = this.writeStream(webSocket.bodyWriter, stream).then(() => webSocket.finish());
     this.context.guard.catchRejection('websocket', written, () => webSocket.destroy());
   }
 
-  async #write(body: SizedBody | ChunkedBody | StreamBody): Promise<void> {
+  async #write(body: ReadyBody | BodySource): Promise<void> {
     const response = this.#response;
-    if (isSized(body) && body.length >= separateHeadBytesMin) response.flushHeaders();
-    const isWhole = await this.writeBody(isStreaming(body) ? bodyWriterFor(response) : response, body);
-    if (isWhole) response.end();
+    if ((body.length ?? 0) >= separateHeadBytesMin) response.flushHeaders();
+    if (await this.writeBody(response, body)) response.end();
   }
 
   /** Generates the body only when its turn on the connection comes; otherwise it would wait in memory. */
@@ -226,18 +228,18 @@ export class Http1Request extends SocketRequest {
    * Responds while the client still sends. Closing at once would reset the connection, and the client's kernel would
    * drop the response. So the rest of the body is read and dropped for a moment.
    */
-  async #respondWhileReceiving(bytes: SizedBody | undefined): Promise<void> {
+  async #respondWhileReceiving(body: ReadyBody | BodySource | undefined): Promise<void> {
     const { context } = this;
     const response = this.#response;
     const message = this.#message;
     message.removeAllListeners('data');
     message.resume();
-    if (bytes === undefined) response.flushHeaders();
-    else if (isSmall(bytes)) {
+    if (body === undefined) response.flushHeaders();
+    else if (isSmall(body)) {
       // Now, since the dropped body may end the connection at once.
-      this.markSent(bytes.length);
-      response.write(bytes, 'latin1');
-    } else await this.writeBody(response, bytes);
+      this.markSent(body.length);
+      response.write(body, 'latin1');
+    } else await this.writeBody(response, body);
     const isCrowded = context.lingering >= lingeringMax;
     context.lingering += 1;
     const done = context.guard.wrap(
@@ -267,7 +269,6 @@ function splitTarget(url: string): { readonly target: string; readonly authority
   return { target: rest.startsWith('/') ? rest : `/${rest}`, authority: authority.toLowerCase() };
 }
 
-const noBytes = Buffer.alloc(0);
 const slash = 0x2f;
 
 function countHeader(raw: readonly string[], name: string): number {

@@ -1,13 +1,14 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from 'node:http2';
 import { requireValue } from '@cluster-apiserver/base';
 import type { StatusError } from '@cluster-apiserver/model';
-import { type ApiResponse, type SizedBody, type ChunkedBody, isSized, type StreamBody } from '../../exchange.ts';
+import { isReady } from '../../body-source.ts';
+import type { ApiResponse } from '../../exchange.ts';
 import type { Connection } from '../connection/connection.ts';
 import type { ListenerContext } from '../listener-context.ts';
 import { firstPieceBytes, headerLinesMax, lingerMs, smallestPieceBytes } from '../limits.ts';
 import { createRefusal } from '../request/refusal.ts';
 import { findRepeatedHeader } from '../request/repeated-headers.ts';
-import { isSmall, isStreaming, SocketRequest } from '../request/socket-request.ts';
+import { isSmall, SocketRequest } from '../request/socket-request.ts';
 
 export class Http2Request extends SocketRequest {
   readonly method: string;
@@ -33,36 +34,39 @@ export class Http2Request extends SocketRequest {
     this.rawHeaders = raw;
   }
 
-  protected writeResponse({ status, headers, body }: ApiResponse): void {
-    const stream = this.#stream;
-    const content = body ?? noBytes;
-    const streaming = isStreaming(content);
-    if (stream.destroyed || stream.closed) {
+  protected writeResponse({ status, headers, body, stream }: ApiResponse): void {
+    const http2Stream = this.#stream;
+    if (http2Stream.destroyed || http2Stream.closed) {
       // The handler releases the stream's resources when it has run and noticed the disconnect.
-      if (streaming) void this.writeBody(stream, content);
+      if (stream) void this.writeStream(http2Stream, stream);
       return;
     }
-    const bytes = isSized(content) ? content : undefined;
-    const empty = bytes !== undefined && bytes.length === 0;
-    stream.respond(responseHeadersOf(headers, status, bytes), empty ? endStream : undefined);
+    const bodyBytes = stream ? undefined : body === undefined ? 0 : body.length;
+    const isEmpty = bodyBytes === 0;
+    http2Stream.respond(responseHeadersOf(headers, status, bodyBytes), isEmpty ? endStream : undefined);
     // The rest of the body is not needed: after END_STREAM the client may stop sending.
     if (this.isBodyRequested && this.isBodyArriving)
-      stream.once(
+      http2Stream.once(
         'finish',
-        this.context.guard.wrap('response', () => stream.close(constants.NGHTTP2_NO_ERROR)),
+        this.context.guard.wrap('response', () => http2Stream.close(constants.NGHTTP2_NO_ERROR)),
       );
-    if (empty || (this.method === 'HEAD' && !streaming)) return;
-    if (!streaming) this.markSending();
-    if (bytes !== undefined && isSmall(bytes)) {
-      this.markSent(bytes.length);
-      stream.end(bytes, 'latin1');
-    } else this.context.guard.catchRejection('response', this.#write(content), () => this.cutOff());
+    if (stream) return this.#endAfter(this.writeStream(http2Stream, stream));
+    if (body === undefined || isEmpty || this.method === 'HEAD') {
+      if (!isReady(body)) body.close();
+      return;
+    }
+    this.markSending();
+    if (isSmall(body)) {
+      this.markSent(body.length);
+      http2Stream.end(body, 'latin1');
+    } else this.#endAfter(this.writeBody(http2Stream, body));
   }
 
-  async #write(body: SizedBody | ChunkedBody | StreamBody): Promise<void> {
-    const stream = this.#stream;
-    const isWhole = await this.writeBody(stream, body);
-    if (isWhole && !stream.destroyed) stream.end();
+  #endAfter(written: Promise<boolean>): void {
+    const end = (isWhole: boolean): void => {
+      if (isWhole && !this.#stream.destroyed) this.#stream.end();
+    };
+    this.context.guard.catchRejection('response', written.then(end), () => this.cutOff());
   }
 
   findRefusal(): StatusError | undefined {
@@ -153,7 +157,6 @@ function findPaddedHeader(raw: readonly string[]): string | undefined {
 
 const isBlank = (code: number): boolean => code === 0x20 || code === 0x09;
 
-const noBytes = Buffer.alloc(0);
 const slash = 0x2f;
 const endStream = { endStream: true };
 
@@ -162,7 +165,7 @@ const unsendable = /[^\t\x20-\x7e\x80-\xff]/;
 
 type Http2Head = Record<string, string | number | string[]>;
 
-function responseHeadersOf(headers: ApiResponse['headers'], status: number, bytes: SizedBody | undefined): Http2Head {
+function responseHeadersOf(headers: ApiResponse['headers'], status: number, bodyBytes: number | undefined): Http2Head {
   const head: Http2Head = { ':status': status };
   for (const name in headers) {
     const value = requireValue(headers[name]);
@@ -171,6 +174,6 @@ function responseHeadersOf(headers: ApiResponse['headers'], status: number, byte
       throw new TypeError(`header ${name}: ${JSON.stringify(value)}`);
     head[name.toLowerCase()] = typeof value === 'string' ? value : [...value];
   }
-  if (bytes !== undefined && status !== 204 && status !== 304) head['content-length'] = bytes.length;
+  if (bodyBytes !== undefined && status !== 204 && status !== 304) head['content-length'] = bodyBytes;
   return head;
 }

@@ -7,12 +7,12 @@ import {
   BodyMemoryError,
   BodyTooLargeError,
   BodyTooSlowError,
-  type SizedBody,
   ClientGoneError,
   type ExchangeEnd,
   StalledClientError,
-  type StreamBody,
+  type WriteStream,
 } from '../../exchange.ts';
+import { type BodySource, isReady, type ReadyBody } from '../../body-source.ts';
 import type { Connection } from '../connection/connection.ts';
 import type { ListenerContext } from '../listener-context.ts';
 import type { FailedRequest } from '../callback-guard.ts';
@@ -273,18 +273,25 @@ export abstract class SocketRequest implements ApiRequest {
   }
 
   /** Writes the body after the headers. Never rejects; returns false if the body failed. */
-  protected async writeBody(writer: BodyWriter, body: Exclude<ApiResponse['body'], undefined>): Promise<boolean> {
+  protected writeBody(writer: BodyWriter, body: ReadyBody | BodySource): Promise<boolean> {
+    const budget = new ResponsePieces(this.connection, this.context, this.#progress, this.beginningBytes);
+    return this.#write(writer, () => writePieces(writer, body, budget));
+  }
+
+  /** Writes a stream after the headers. Never rejects; returns false if the stream failed. */
+  protected writeStream(writer: BodyWriter, stream: WriteStream): Promise<boolean> {
+    return this.#write(writer, async () => {
+      this.#sink = new BodySink(writer, this.signal, this.context.draining);
+      await stream(this.#sink);
+      // The client must now read what is queued.
+      this.markSending();
+    });
+  }
+
+  async #write(writer: BodyWriter, write: () => Promise<void>): Promise<boolean> {
     try {
       this.#progress.writer = writer;
-      if (isStreaming(body)) {
-        this.#sink = new BodySink(writer, this.signal, this.context.draining);
-        await body.stream(this.#sink);
-        // The client must now read what is queued.
-        this.markSending();
-      } else {
-        const budget = new ResponsePieces(this.connection, this.context, this.#progress, this.beginningBytes);
-        await writePieces(writer, body, budget);
-      }
+      await write();
       return true;
     } catch (error) {
       if (this.#isFinished || error instanceof StalledClientError)
@@ -313,11 +320,8 @@ function refuseOldest(requests: Iterable<SocketRequest>): boolean {
 }
 
 /** Whether the body is written at once. A client that does not read holds no more memory than by a first piece. */
-export const isSmall = (bytes: SizedBody): bytes is string | Buffer =>
-  (typeof bytes === 'string' || Buffer.isBuffer(bytes)) && bytes.length <= firstPieceBytes;
-
-export const isStreaming = (body: ApiResponse['body']): body is StreamBody =>
-  typeof body === 'object' && 'stream' in body;
+export const isSmall = (body: ReadyBody | BodySource | undefined): body is ReadyBody | undefined =>
+  isReady(body) && (body === undefined || body.length <= firstPieceBytes);
 
 export function describeRequest({ method, target }: Pick<ApiRequest, 'method' | 'target'>): FailedRequest {
   const end = target.indexOf('?');

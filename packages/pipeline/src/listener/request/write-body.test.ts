@@ -2,7 +2,9 @@ import { describe, expect, test } from '@jest/globals';
 import { firstPieceBytes, pieceBytes } from '../limits.ts';
 import { EventEmitter } from 'node:events';
 import { loopOf, systemClock } from '@cluster-apiserver/base';
-import { type PieceBudget, splitIntoPieces, writePieces } from './write-body.ts';
+import { sourceOf } from '../../../test/body-source.ts';
+import { ReadyBodySource } from '../../body-source.ts';
+import { type PieceBudget, writePieces } from './write-body.ts';
 
 const unlimited: PieceBudget = {
   pieceBytes,
@@ -19,7 +21,9 @@ test.each([0, 1, pieceBytes - 1, pieceBytes, pieceBytes + 1, 3 * pieceBytes + 5]
   (length) => {
     const bytes = Buffer.from(Array.from({ length }, (_, i) => i % 251));
     for (const form of [bytes, bytes.toString('latin1')]) {
-      const pieces = [...splitIntoPieces(form, Buffer.allocUnsafe)];
+      const source = new ReadyBodySource(form);
+      const pieces: Buffer[] = [];
+      for (let piece = source.next(pieceBytes); piece; piece = source.next(pieceBytes)) pieces.push(piece);
       expect(Buffer.concat(pieces).equals(bytes)).toBe(true);
       expect(pieces.every((piece) => piece.length > 0 && piece.length <= pieceBytes)).toBe(true);
     }
@@ -70,15 +74,13 @@ describe.each(['before the first piece', 'while a piece leaves', 'while memory i
     test('has no further piece made', async () => {
       const outlet = new HandOutlet();
       let made = 0;
-      const body = {
-        length: 10 * pieceBytes,
-        pieces: function* () {
-          for (;;) {
-            made += 1;
-            yield Buffer.alloc(1_000);
-          }
-        },
+      const pieces = function* (): Generator<Buffer> {
+        for (;;) {
+          made += 1;
+          yield Buffer.alloc(1_000);
+        }
       };
+      const body = sourceOf(pieces(), 10 * pieceBytes);
       const room = Promise.withResolvers<void>();
       let isFull = when === 'before the first piece';
       const budget = { ...unlimited, isFull: () => isFull, waitForSpace: () => room.promise };
@@ -112,18 +114,15 @@ test('pieces of all responses share the iterations of the event loop, and each i
     },
     ...{ end: () => {}, on: () => {}, off: () => {} },
   });
-  const bodyOf = (name: string) => ({
-    length: 2,
-    pieces: function* () {
-      for (let left = 2; left > 0; left--) {
-        events.push(`${name} made`);
-        yield Buffer.alloc(1);
-      }
-    },
-  });
+  function* piecesOf(name: string): Generator<Buffer> {
+    for (let left = 2; left > 0; left--) {
+      events.push(`${name} made`);
+      yield Buffer.alloc(1);
+    }
+  }
   // Three at once, and then one in each iteration.
   const budget = { ...unlimited, waitForTurn: () => loop.turn('piece', 4) };
-  const written = ['a', 'b', 'c', 'd'].map((name) => writePieces(outlet(name), bodyOf(name), budget));
+  const written = ['a', 'b', 'c', 'd'].map((name) => writePieces(outlet(name), sourceOf(piecesOf(name), 2), budget));
   const perIteration: string[][] = [];
   while (soon.length > 0) {
     await new Promise(setImmediate);
@@ -142,15 +141,12 @@ test('pieces that waited for the same turn wait for memory before they are made'
   const soon: (() => void)[] = [];
   const loop = loopOf({ ...systemClock, monotonicMs: () => 0, soon: (callback) => void soon.push(callback) });
   let made = 0;
-  const body = {
-    length: 2,
-    pieces: function* () {
-      for (let left = 2; left > 0; left--) {
-        made++;
-        yield Buffer.alloc(1);
-      }
-    },
-  };
+  function* pieces(): Generator<Buffer> {
+    for (let left = 2; left > 0; left--) {
+      made++;
+      yield Buffer.alloc(1);
+    }
+  }
   let isFull = false;
   const space = Promise.withResolvers<void>();
   const budget = {
@@ -163,7 +159,7 @@ test('pieces that waited for the same turn wait for memory before they are made'
     ...{ destroyed: false, writableEnded: false, writableLength: 0 },
     ...{ write: () => true, end: () => {}, on: () => {}, off: () => {} },
   };
-  const written = [writePieces(outlet, body, budget), writePieces(outlet, body, budget)];
+  const written = [1, 2].map(() => writePieces(outlet, sourceOf(pieces(), 2), budget));
   await new Promise(setImmediate);
   expect(made).toBe(3);
   isFull = true;

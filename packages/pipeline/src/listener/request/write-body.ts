@@ -1,5 +1,6 @@
 import { onAbort } from '@cluster-apiserver/base';
-import { type SizedBody, type ChunkedBody, isSized, type Allocate, type Sink } from '../../exchange.ts';
+import { type Allocate, type BodySource, isReady, type ReadyBody, ReadyBodySource } from '../../body-source.ts';
+import type { Sink } from '../../exchange.ts';
 import { pieceBytes, freeBuffersMax } from '../limits.ts';
 
 /** The common interface of HTTP/1.1 responses and HTTP/2 streams after their headers. */
@@ -37,34 +38,35 @@ export interface PieceBudget {
  */
 export async function writePieces(
   writer: BodyWriter,
-  body: SizedBody | ChunkedBody,
+  body: ReadyBody | BodySource,
   budget: PieceBudget,
 ): Promise<void> {
+  const source = isReady(body) ? new ReadyBodySource(body) : body;
   const pieces = new PieceWriter(writer, budget);
-  if (!isSized(body)) {
+  let leftBytes = source.length ?? Number.POSITIVE_INFINITY;
+  /** The rest of a piece that was too long. */
+  let rest: Buffer | undefined;
+  try {
+    // The first piece is written in the same step as the head of the response, which has its own limit of time.
     if (budget.isFull()) await budget.waitForSpace();
-    if (writer.destroyed) return;
-    for await (const piece of body.chunks()) {
-      const written = pieces.write(piece);
+    // The client may have disconnected while the response waited.
+    while (!writer.destroyed && leftBytes > 0) {
+      const made = rest ?? source.next(budget.pieceBytes, pieces.allocate);
+      const piece = made instanceof Promise ? await made : made;
+      if (!piece || writer.destroyed) return;
+      const part = piece.subarray(0, budget.pieceBytes);
+      rest = part.length < piece.length ? piece.subarray(part.length) : undefined;
+      leftBytes -= part.length;
+      const written = pieces.write(part);
       if (written) await written;
-      if (budget.isFull()) await budget.waitForSpace();
-      if (writer.destroyed) return;
+      if (writer.destroyed || leftBytes === 0) return;
+      // What is generated in slices has waited for its turn there.
+      const isMadeNext = source.length !== undefined;
+      const next = isMadeNext ? waitForPiece(budget) : budget.isFull() ? budget.waitForSpace() : undefined;
+      if (next) await next;
     }
-    return;
-  }
-  let leftBytes = body.length;
-  // The first piece is written in the same step as the head of the response, which has its own limit of time.
-  if (budget.isFull()) await budget.waitForSpace();
-  // The client may have disconnected while the response waited.
-  if (writer.destroyed) return;
-  for (const piece of splitIntoPieces(body, pieces.allocate)) {
-    const written = pieces.write(piece);
-    if (written) await written;
-    leftBytes -= piece.length;
-    if (writer.destroyed || leftBytes === 0) return;
-    const next = waitForPiece(budget);
-    if (next) await next;
-    if (writer.destroyed) return;
+  } finally {
+    source.close();
   }
 }
 
@@ -99,25 +101,10 @@ class PieceWriter {
   };
 
   /** Resolves when the next piece may follow; undefined if that is now. */
-  write(piece: Buffer): Promise<void> | undefined {
+  write(part: Buffer): Promise<void> | undefined {
+    // It can be reused when the part has been sent.
     const whole = this.#lentBuffer;
     this.#lentBuffer = undefined;
-    if (piece.length > this.#budget.pieceBytes) return this.#writeParts(piece, whole);
-    return this.#writePart(piece, whole);
-  }
-
-  /** Pieces that do not use allocated buffers have any size. */
-  async #writeParts(piece: Buffer, whole: Buffer | undefined): Promise<void> {
-    for (let from = 0; from < piece.length && !this.#writer.destroyed; ) {
-      if (from > 0 && this.#budget.isFull()) await this.#budget.waitForSpace();
-      const part = piece.subarray(from, from + this.#budget.pieceBytes);
-      from += part.length;
-      await this.#writePart(part, from >= piece.length ? whole : undefined);
-    }
-  }
-
-  /** `whole` can be reused when the part has been sent. */
-  #writePart(part: Buffer, whole: Buffer | undefined): Promise<void> | undefined {
     const budget = this.#budget;
     budget.addBuffered(part.length);
     this.#writtenBytes += part.length;
@@ -149,16 +136,6 @@ const lentBufferBytesMin = 32 * 1024;
 /** Not after an error: the socket may still reference it. */
 function recycleBuffer(buffer: Buffer): void {
   if (freeBuffers.length < freeBuffersMax) freeBuffers.push(buffer);
-}
-
-/** Splits a body into pieces. Each is valid until `allocate` returns its memory again. */
-export function splitIntoPieces(bytes: SizedBody, allocate: Allocate): Iterable<Buffer> {
-  if (typeof bytes === 'string') return sliceBuffer(Buffer.from(bytes, 'latin1'));
-  return Buffer.isBuffer(bytes) ? sliceBuffer(bytes) : bytes.pieces(pieceBytes, allocate);
-}
-
-function* sliceBuffer(bytes: Buffer): Generator<Buffer> {
-  for (let from = 0; from < bytes.length; from += pieceBytes) yield bytes.subarray(from, from + pieceBytes);
 }
 
 /** Resolves when the writer drains, or when `onProgress` calls back instead; and when it closes. */

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { untilTurned } from '@cluster-apiserver/testkit/until';
-import type { ApiRequest, ApiResponse, Handler, Sink } from '../../exchange.ts';
+import type { ApiRequest, Handler, Sink } from '../../exchange.ts';
 import { encodeCloseMessage, encodeMessage } from './messages.ts';
 import { lingerMs } from '../limits.ts';
 import { clientFrame, type RawClient, useListener } from '../../../test/listener.ts';
@@ -36,12 +36,10 @@ function streams(): {
     return {
       status: request.isWebSocket ? 101 : 200,
       headers: { 'audit-id': 'a' },
-      body: {
-        stream: (sink) => {
-          sinks.push(sink);
-          sink.signal.addEventListener('abort', () => over.resolve());
-          return over.promise;
-        },
+      stream: (sink) => {
+        sinks.push(sink);
+        sink.signal.addEventListener('abort', () => over.resolve());
+        return over.promise;
       },
     };
   };
@@ -180,13 +178,13 @@ test('a client that does not read gets no pongs, and is cut off when the stream 
 test('a draining server closes with going away', async () => {
   const { handler, sinks } = streams();
   const parting: Handler<ApiRequest> = async (request) => {
-    const { body, ...rest } = (await handler(request)) as ApiResponse & { body: { stream(sink: Sink): Promise<void> } };
+    const { stream: wait, ...rest } = await handler(request);
     const stream = (sink: Sink): Promise<void> =>
       Promise.race([
-        body.stream(sink),
+        wait?.(sink),
         new Promise<void>((drain) => sink.draining.addEventListener('abort', () => drain())),
       ]);
-    return { ...rest, body: { stream } };
+    return { ...rest, stream };
   };
   const served = await serve(parting);
   const client = await served.raw();
