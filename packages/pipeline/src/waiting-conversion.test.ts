@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { type BatchConversion, defineKind, field, int32, type KubeObject, StatusError } from '@cluster-apiserver/model';
 import { type OpenPipeline, openPipeline } from '../test/open-pipeline.ts';
-import { type ApiResponse, isSized, type StreamBody } from './exchange.ts';
-import { splitIntoPieces } from './listener/request/write-body.ts';
+import { isReady, readWhole } from './body-source.ts';
+import type { ApiResponse } from './exchange.ts';
 
 /** How many objects each question had. */
 let asked: number[];
@@ -59,7 +59,7 @@ const send = (method: string, path: string, body: object, type = 'application/js
   pipeline.ask(method, path, { body: JSON.stringify(body), headers: { 'content-type': type } });
 async function textOf(answer: Promise<ApiResponse>): Promise<string> {
   const { body } = await answer;
-  if (isSized(body)) return Buffer.concat([...splitIntoPieces(body, Buffer.allocUnsafe)]).toString();
+  if (body !== undefined && isReady(body)) return (await readWhole(body)).toString();
   throw new Error('the body is short');
 }
 const json = async (answer: Promise<ApiResponse>): Promise<KubeObject & { readonly items?: readonly KubeObject[] }> =>
@@ -68,11 +68,11 @@ const make = (name: string, limbs: number): Promise<ApiResponse> =>
   send('POST', at('v2'), { metadata: { name }, limbs });
 
 async function framesOf(path: string): Promise<string[]> {
-  const { body } = await pipeline.ask('GET', path);
+  const { stream } = await pipeline.ask('GET', path);
   const frames: Buffer[] = [];
   const { signal } = new AbortController();
   const sink = { backlogBytes: 0, drained: async () => {}, signal, draining: signal };
-  await (body as StreamBody).stream({ ...sink, write: (bytes) => void frames.push(bytes) });
+  await stream?.({ ...sink, write: (bytes) => void frames.push(bytes) });
   return Buffer.concat(frames).toString().trim().split('\n');
 }
 
