@@ -40,7 +40,7 @@ export function readApplied(
   configuration: unknown,
   unknownField: (path: Path) => void,
 ): Applied {
-  const values = decode(schema, configuration, unknownField);
+  const values = decode(schema, configuration, unknownField, { keepsNulls: true });
   const fields = new GrowingFieldSet();
   addMentionedMembers(schema, requireObject(configuration ?? {}), values, [], fields);
   return { fields, values, configuration };

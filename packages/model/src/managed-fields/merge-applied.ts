@@ -26,9 +26,9 @@ export function mergeApplied(
 const nameIn = (step: string): string => step.slice('f:'.length);
 
 function mergeValue(schema: Schema, live: unknown, applied: unknown, fields: FieldSet): unknown {
-  if (applied === null && schema.nullable) return null;
+  if (applied === null) return null;
   if (hasSharedMembers(schema, applied ?? live)) return mergeMembers(schema, asObject(live), asObject(applied), fields);
-  return isSharedList(schema) && (applied === undefined || applied === null || Array.isArray(applied))
+  return isSharedList(schema) && (applied === undefined || Array.isArray(applied))
     ? mergeList(schema, Array.isArray(live) ? live : [], applied ?? [], fields)
     : applied;
 }

@@ -19,10 +19,20 @@ import {
  * Turns parsed JSON into the canonical value of a schema: fields in the schema's order, nothing that the schema does
  * not name, nothing empty, the keys of maps sorted, times in UTC. Equal objects have equal canonical JSON, so equality is a comparison of bytes.
  */
-export function decode<Value>(schema: ObjectSchema<Value>, value: unknown, unknownField: (path: Path) => void): Value {
-  const decoder = new Decoder(unknownField);
+export function decode<Value>(
+  schema: ObjectSchema<Value>,
+  value: unknown,
+  unknownField: (path: Path) => void,
+  { keepsNulls = false }: DecodeOptions = {},
+): Value {
+  const decoder = new Decoder(unknownField, keepsNulls);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `Value` is derived from the fields that the value is built by
   return decoder.object(schema, value) as Value;
+}
+
+export interface DecodeOptions {
+  /** In structural objects: what is applied may set no field to null, and validation has to see it. */
+  readonly keepsNulls?: boolean;
 }
 
 /** A value of a type that its field does not take. */
@@ -41,9 +51,11 @@ export class WrongTypeError extends Error {
 class Decoder {
   readonly #path: Step[] = [];
   readonly #unknownField: (path: Path) => void;
+  readonly #keepsNulls: boolean;
 
-  constructor(unknownField: (path: Path) => void) {
+  constructor(unknownField: (path: Path) => void, keepsNulls: boolean) {
     this.#unknownField = unknownField;
+    this.#keepsNulls = keepsNulls;
   }
 
   object(schema: ObjectSchema, value: unknown): Record<string, unknown> {
@@ -145,7 +157,7 @@ class Decoder {
 
   #kept(schema: Schema, value: unknown): unknown {
     if (value === undefined) return schema.default;
-    if (value === null) return schema.nullable || schema.type === 'any' ? null : schema.default;
+    if (value === null) return this.#keepsNulls || schema.nullable || schema.type === 'any' ? null : schema.default;
     if (schema.type === 'object') return isJsonObject(value) ? this.object(schema, value) : this.#free(value, 'owned');
     if (schema.type === 'any') return this.#free(value, schema.contents ?? 'owned');
     if (schema.type !== 'list' || !Array.isArray(value)) return this.#free(value, 'owned');

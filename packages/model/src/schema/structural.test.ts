@@ -20,10 +20,11 @@ import type { KubeObject } from '../kind/object.ts';
 import { apply, ApplyConflictError } from '../managed-fields/apply.ts';
 import { readApplied } from '../managed-fields/applied.ts';
 import { managedFieldsAfterUpdate } from '../managed-fields/managed-fields.ts';
-import { formatPath } from '../problems.ts';
+import { formatPath, Problems } from '../problems.ts';
 import { decode, WrongTypeError } from './decode.ts';
 import { boolean, double, int64, list, type ObjectSchema, type Schema, string } from './schema.ts';
 import { emptied, structural, unstructured } from './structural.ts';
+import { validateValue } from './validate-value.ts';
 
 const of = (fields: Readonly<Record<string, Schema>>, options?: Parameters<typeof structural>[1]): ObjectSchema =>
   structural(Object.entries(fields), options);
@@ -285,6 +286,30 @@ describe('ownership', () => {
     const given = { inner: { a: 'b' }, ports: [{ port: 1 }], map: { k: 'v' }, set: ['a'] };
     expect(applied(stored, 'm', given, true)['spec']).toMatchObject(given);
     expect(applied(applied(stored, 'm', given, true), 'm', {}, true)['spec']).toEqual(expect.any(Object));
+  });
+
+  test('what is applied as null stays for validation, or unsets what may be null', () => {
+    const given = { text: null, size: null, word: null, made: null, inner: { a: null } };
+    const { values } = readApplied(schema, { metadata: { name: 'a' }, spec: given }, () => {});
+    expect(values['spec']).toEqual({ ...defaults, ...given, inner: { a: null, b: true } });
+    const merged = runSync(
+      apply(
+        schema,
+        { ...live, spec: { made: { a: 'y' } } },
+        empty,
+        readApplied(schema, { spec: given }, () => {}),
+        { ...writer, force: false },
+      ),
+    );
+    const problems = new Problems();
+    const object = decode(schema, merged, () => {}, { keepsNulls: true });
+    runSync(validateValue(schema, object, undefined, problems));
+    expect(problems.errors.map(({ message }) => message)).toEqual([
+      'Invalid value: "null": spec.inner.a in body must be of type string: "null"',
+      'Invalid value: "null": spec.made in body must be of type object: "null"',
+      'Invalid value: "null": spec.size in body must be of type integer: "null"',
+      'Invalid value: "null": spec.text in body must be of type string: "null"',
+    ]);
   });
 
   test('never fails for values of any type', () => {

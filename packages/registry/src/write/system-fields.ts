@@ -95,5 +95,6 @@ export function withDistinctOwners(object: KubeObject, warn: (text: string) => v
   return { ...object, metadata: { ...object.metadata, ownerReferences: distinct } };
 }
 
-/** Restores the canonical form after steps that have set fields. */
-export const canonical = ({ schema }: ServedKind, object: KubeObject): KubeObject => decode(schema, object, () => {});
+/** Restores the canonical form after steps that have set fields. A null that was applied is left to validation. */
+export const canonical = ({ schema }: ServedKind, object: KubeObject): KubeObject =>
+  decode(schema, object, () => {}, { keepsNulls: true });
