@@ -1,4 +1,4 @@
-import { formatPath, isRawNumber, type Path } from '@cluster-apiserver/model';
+import { formatPath, isJsonObject, type Path } from '@cluster-apiserver/model';
 import { ConfigurationError, Findings, type Problem } from './findings.ts';
 import { parseText } from './load.ts';
 
@@ -54,7 +54,7 @@ function readObjects(value: unknown, where: ObjectPlace, fallback: Partial<Manif
     findings.problems.push(findings.problemAt(path, message, message));
     return [];
   };
-  if (!isObject(value)) return reportProblem('expected an object');
+  if (!isJsonObject(value)) return reportProblem('expected an object');
   const { apiVersion = fallback.apiVersion, kind = fallback.kind, items } = value;
   if (typeof apiVersion !== 'string' || typeof kind !== 'string')
     return reportProblem('apiVersion and kind are required');
@@ -77,6 +77,3 @@ function readObjects(value: unknown, where: ObjectPlace, fallback: Partial<Manif
     return readObjects(item, { place: named, path: [...path, ...inList], findings }, ofItems);
   });
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);

@@ -121,6 +121,11 @@ export class Problems {
     return this;
   }
 
+  /** A text that is given must be one of these. */
+  oneOf(value: string | undefined, supported: readonly string[]): this {
+    return value === undefined || supported.includes(value) ? this : this.notSupported(value, supported);
+  }
+
   notSupported(value: unknown, supported: readonly string[]): this {
     return this.#add(
       'FieldValueNotSupported',

@@ -1,5 +1,6 @@
 import {
   allowTrailingDash,
+  dnsWordLabel,
   labelNames,
   labelValueRule,
   type NameRule,
@@ -32,8 +33,8 @@ const formats: ReadonlyMap<string, NamedFormat> = new Map(
     dns1123LabelPrefix: allowTrailingDash(labelNames.whole),
     dns1123Subdomain: subdomainNames.whole,
     dns1123SubdomainPrefix: allowTrailingDash(subdomainNames.whole),
-    dns1035Label: dns1035Label,
-    dns1035LabelPrefix: allowTrailingDash(dns1035Label),
+    dns1035Label: dnsWordLabel,
+    dns1035LabelPrefix: allowTrailingDash(dnsWordLabel),
     qualifiedName,
     labelValue: labelValueRule,
     uri: createRule('invalid URI', (text) => succeeds(() => parseUrl(text))),
@@ -67,17 +68,6 @@ export const namedFormats: readonly Overload[] = [
 
 function createRule(problem: string, holds: (text: string) => boolean): NameRule {
   return (text) => (holds(text) ? [] : [problem]);
-}
-
-function dns1035Label(text: string): readonly string[] {
-  return [
-    ...(Buffer.byteLength(text) > 63 ? ['must be no more than 63 bytes'] : []),
-    ...(/^[a-z]([-a-z0-9]*[a-z0-9])?$/.test(text)
-      ? []
-      : [
-          "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')",
-        ]),
-  ];
 }
 
 function isDate(text: string): boolean {

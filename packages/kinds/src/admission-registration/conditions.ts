@@ -51,7 +51,7 @@ function validateCondition(
   problems: Problems,
 ): void {
   problems.at('type').check(qualifiedName, type);
-  if (!statuses.includes(status)) problems.at('status').notSupported(status, statuses);
+  problems.at('status').oneOf(status, statuses);
   if (numberOf(observedGeneration) < 0)
     problems.at('observedGeneration').invalid(observedGeneration, 'must be greater than or equal to zero');
   if (!lastTransitionTime) problems.at('lastTransitionTime').required();

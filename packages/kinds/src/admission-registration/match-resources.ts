@@ -84,13 +84,22 @@ export function validateSelectors(
   { namespaceSelector, objectSelector, matchPolicy }: Selectors,
   problems: Problems,
 ): void {
-  if (matchPolicy !== undefined && !matchPolicies.includes(matchPolicy))
-    problems.at('matchPolicy').notSupported(matchPolicy, matchPolicies);
+  problems.at('matchPolicy').oneOf(matchPolicy, matchPolicies);
   if (namespaceSelector) validateLabelSelector(namespaceSelector, problems.at('namespaceSelector'));
   if (objectSelector) validateLabelSelector(objectSelector, problems.at('objectSelector'));
 }
 
 const matchPolicies = ['Equivalent', 'Exact'];
+
+/** What is deleted is not changed first. */
+const mutatedOperations = ['*', 'CONNECT', 'CREATE', 'UPDATE'];
+
+/** The operations of a mutating policy. */
+export function validateMutatedOperations(match: MatchResources | undefined, problems: Problems): void {
+  const at = problems.at('resourceRules', 'operations');
+  for (const { operations = [] } of match?.resourceRules ?? [])
+    for (const operation of operations) at.oneOf(operation, mutatedOperations);
+}
 
 /** Those of a policy have to name resources; those of a binding only narrow them. */
 export function validateMatch(

@@ -1,7 +1,7 @@
 import { defineKind, field, object, type ObjectOf } from '@cluster-apiserver/model';
 import { admissionKind, countingChangesOf, publicationOfPart } from './admission-registration.ts';
 import { bindingColumns, bindingFields, validateBinding, withBindingDefaults } from './binding.ts';
-import { validateMutatedOperations } from './mutated-operations.ts';
+import { validateMutatedOperations } from './match-resources.ts';
 
 const specSchema = object(bindingFields, {
   publication: publicationOfPart(

@@ -14,11 +14,10 @@ import {
 } from '@cluster-apiserver/model';
 import { admissionKind, countingChangesOf, publicationOfPart, validateChangesOf } from './admission-registration.ts';
 import { type ExpressionChecker, expressionChecker } from './expressions.ts';
-import { failurePolicy } from './failure-policy.ts';
+import { failurePolicy, reinvocationPolicies } from './choices.ts';
 import { matchConditionsField } from './match-conditions.ts';
-import { validateMutatedOperations } from './mutated-operations.ts';
+import { validateMutatedOperations } from './match-resources.ts';
 import { paramKindColumn, policyFields, validatePolicy, validateVariables, withPolicyDefaults } from './policy.ts';
-import { validateReinvocationPolicy } from './reinvocation-policy.ts';
 
 const applyConfiguration = object(
   {
@@ -113,7 +112,7 @@ function* validateSpec({ spec }: MutatingAdmissionPolicy, problems: Problems): S
     yield;
   }
   if (reinvocationPolicy === '') at.at('reinvocationPolicy').required();
-  else validateReinvocationPolicy(reinvocationPolicy, at.at('reinvocationPolicy'));
+  else at.at('reinvocationPolicy').oneOf(reinvocationPolicy, reinvocationPolicies);
 }
 
 /** By patch type, the field of its expression. */

@@ -9,7 +9,7 @@ import {
   type ValueOf,
 } from '@cluster-apiserver/model';
 import { admissionKind, countingChangesOf, publicationOfPart, validateChangesOf } from './admission-registration.ts';
-import { validateReinvocationPolicy } from './reinvocation-policy.ts';
+import { reinvocationPolicies } from './choices.ts';
 import {
   matchConditionsField,
   webhookColumns,
@@ -57,9 +57,9 @@ export const mutatingWebhookConfiguration = defineKind({
   defaults: (written) => (written.webhooks ? { ...written, webhooks: written.webhooks.map(withDefaults) } : written),
   prepare: countingChangesOf('webhooks'),
   validateInSteps: validateChangesOf('webhooks', ({ webhooks = [] }, problems) =>
-    validateWebhooks(webhooks, problems.at('webhooks'), ({ reinvocationPolicy }, at) => {
-      if (reinvocationPolicy !== undefined) validateReinvocationPolicy(reinvocationPolicy, at.at('reinvocationPolicy'));
-    }),
+    validateWebhooks(webhooks, problems.at('webhooks'), ({ reinvocationPolicy }, at) =>
+      at.at('reinvocationPolicy').oneOf(reinvocationPolicy, reinvocationPolicies),
+    ),
   ),
   columns: webhookColumns,
 });

@@ -96,5 +96,5 @@ export function validateParamRef(
   if (name === '' && !selector) problems.required('one of name or selector must be specified');
   const ofAction = problems.at('parameterNotFoundAction');
   if (action === '') ofAction.required();
-  else if (!notFoundActions.includes(action)) ofAction.notSupported(action, notFoundActions);
+  else ofAction.oneOf(action, notFoundActions);
 }

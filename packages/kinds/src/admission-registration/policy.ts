@@ -14,7 +14,7 @@ import {
 } from '@cluster-apiserver/model';
 import { publicationOfPart } from './admission-registration.ts';
 import type { ExpressionChecker } from './expressions.ts';
-import { validateFailurePolicy } from './failure-policy.ts';
+import { failurePolicies } from './choices.ts';
 import { type MatchCondition, validateMatchConditions } from './match-conditions.ts';
 import { matchResourcesSchema, validateMatch, withMatchDefaults } from './match-resources.ts';
 import { paramKindSchema, validateParamKind } from './params.ts';
@@ -66,7 +66,7 @@ export const withPolicyDefaults = <T extends PolicySpec>(spec: T): T => ({
 /** The shared part of the specs. */
 export function* validatePolicy(spec: PolicySpec, check: ExpressionChecker, problems: Problems): SyncTask<void> {
   const { paramKind, matchConstraints, matchConditions = [] } = spec;
-  validateFailurePolicy(spec.failurePolicy, problems.at('failurePolicy'));
+  problems.at('failurePolicy').oneOf(spec.failurePolicy, failurePolicies);
   if (paramKind) validateParamKind(paramKind, problems.at('paramKind'));
   const at = problems.at('matchConstraints');
   if (!matchConstraints) at.required();

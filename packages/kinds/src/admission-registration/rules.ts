@@ -86,7 +86,7 @@ export function validateRule(
   validateWords(apiVersions, 'API versions', ofVersions);
   for (const [index, version] of apiVersions.entries()) if (version === '') ofVersions.at(index).required();
   validateResources(resources, problems.at('resources'));
-  if (scope !== undefined && !scopes.includes(scope)) problems.at('scope').notSupported(scope, scopes);
+  problems.at('scope').oneOf(scope, scopes);
 }
 
 export function validateNamedRule(rule: NamedRuleWithOperations, problems: Problems): void {
@@ -104,8 +104,7 @@ const operationNames = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE'];
 
 function validateOperations(operations: readonly string[], problems: Problems): void {
   validateWords(operations, 'operations', problems);
-  for (const [index, operation] of operations.entries())
-    if (!operationNames.includes(operation)) problems.at(index).notSupported(operation, operationNames);
+  problems.each(operations, (operation, at) => at.oneOf(operation, operationNames));
 }
 
 /** At least one word, and * alone. */

@@ -46,7 +46,7 @@ const knownActions = ['Audit', 'Deny', 'Warn'];
 function validateActions(actions: readonly string[], problems: Problems): void {
   const seen = new Set<string>();
   problems.each(actions, (action, at) => {
-    if (!knownActions.includes(action)) at.notSupported(action, knownActions);
+    at.oneOf(action, knownActions);
     if (seen.has(action)) at.duplicate(action);
     seen.add(action);
   });

@@ -19,7 +19,7 @@ import {
 import { admissionKind, countingChangesOf, publicationOfPart, validateChangesOf } from './admission-registration.ts';
 import { condition, validateConditions } from './conditions.ts';
 import { type ExpressionChecker, expressionChecker } from './expressions.ts';
-import { failurePolicy } from './failure-policy.ts';
+import { failurePolicy } from './choices.ts';
 import { matchConditionsField } from './match-conditions.ts';
 import { paramKindColumn, policyFields, validatePolicy, validateVariables, withPolicyDefaults } from './policy.ts';
 
@@ -214,8 +214,7 @@ function validateValidation(
   }
   if (message !== '' && message.trim() === '') problems.at('message').invalid(message, notEmpty);
   else if (/[\n\r]/.test(message.trim())) problems.at('message').invalid(message, 'must not contain line breaks');
-  if (reason !== undefined && findValidationReason(reason) === undefined)
-    problems.at('reason').notSupported(reason, reasons);
+  problems.at('reason').oneOf(reason, reasons);
 }
 
 const valueExpressionBytesMax = 5 * 1024;

@@ -16,7 +16,7 @@ import {
 } from '@cluster-apiserver/model';
 import { clientConfig, validateClientConfig, withServicePort } from './client-config.ts';
 import { type ExpressionChecker, expressionChecker, noNames } from './expressions.ts';
-import { failurePolicy, validateFailurePolicy } from './failure-policy.ts';
+import { failurePolicies, failurePolicy } from './choices.ts';
 import { type MatchCondition, matchConditionsField, validateMatchConditions } from './match-conditions.ts';
 import { selectorFields, validateSelectors, withSelectors } from './match-resources.ts';
 import { ruleWithOperations, validateRule, withScopes } from './rules.ts';
@@ -102,11 +102,10 @@ function* validateWebhook(webhook: Webhook, check: ExpressionChecker, problems: 
     validateRule(rule, problems.at('rules', index));
     yield;
   }
-  validateFailurePolicy(policy, problems.at('failurePolicy'));
+  problems.at('failurePolicy').oneOf(policy, failurePolicies);
   if (sideEffects === undefined)
     problems.at('sideEffects').required(`must specify one of ${sideEffectClasses.join(', ')}`);
-  else if (!sideEffectClasses.includes(sideEffects))
-    problems.at('sideEffects').notSupported(sideEffects, sideEffectClasses);
+  else problems.at('sideEffects').oneOf(sideEffects, sideEffectClasses);
   if (timeoutSeconds !== undefined && (timeoutSeconds < 1 || timeoutSeconds > timeoutSecondsMax))
     problems
       .at('timeoutSeconds')

@@ -106,8 +106,8 @@ const isSameRole = (left: RoleRef, right: RoleRef): boolean =>
   left.apiGroup === right.apiGroup && left.kind === right.kind && left.name === right.name;
 
 function validateRole({ apiGroup, kind, name }: RoleRef, roleKinds: readonly string[], problems: Problems): void {
-  if (apiGroup !== rbac.group) problems.at('apiGroup').notSupported(apiGroup, [rbac.group]);
-  if (!roleKinds.includes(kind)) problems.at('kind').notSupported(kind, roleKinds);
+  problems.at('apiGroup').oneOf(apiGroup, [rbac.group]);
+  problems.at('kind').oneOf(kind, roleKinds);
   if (name === '') problems.at('name').required();
   else problems.at('name').check(pathSegment, name);
 }
@@ -118,18 +118,15 @@ function validateSubject(
   problems: Problems,
 ): void {
   if (name === '') problems.at('name').required();
-  const requireApiGroup = (group: string): void => {
-    if (apiGroup !== group) problems.at('apiGroup').notSupported(apiGroup, [group]);
-  };
   switch (kind) {
     case 'ServiceAccount':
       if (name !== '') problems.at('name').check(subdomainNames.whole, name);
-      requireApiGroup('');
+      problems.at('apiGroup').oneOf(apiGroup, ['']);
       if (!namespaced && !namespace) problems.at('namespace').required();
       return;
     case 'User':
     case 'Group':
-      requireApiGroup(rbac.group);
+      problems.at('apiGroup').oneOf(apiGroup, [rbac.group]);
       return;
     default:
       problems.at('kind').notSupported(kind, ['ServiceAccount', 'User', 'Group']);
