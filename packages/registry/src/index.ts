@@ -24,3 +24,4 @@ export type { WatchReader } from './watch/watcher.ts';
 export { Batch, Bookmark, type WatchEvent } from './watch/watch-event.ts';
 export type { WriteOptions } from './write/write-options.ts';
 export type { UpdateResult } from './write/guaranteed-update.ts';
+export { toStatusError } from './storage-errors.ts';

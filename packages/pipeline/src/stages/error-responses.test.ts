@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { DeadlineExceededError } from '@cluster-apiserver/base';
 import { badRequest, StatusError } from '@cluster-apiserver/model';
+import { KeyUnavailableError } from '@cluster-apiserver/storage';
 import { ClientGoneError } from '../exchange.ts';
 import type { ReceivedContext } from '../request-context.ts';
 import { respondToErrors, toStatusError } from './error-responses.ts';
@@ -18,6 +19,7 @@ test.each<[string, unknown, number]>([
   ['an answer', badRequest('no'), 400],
   ['a deadline that has passed', new DeadlineExceededError(), 504],
   ['a client that has left', new ClientGoneError('gone'), 504],
+  ['an object that a stage cannot read at present', new KeyUnavailableError('no key'), 503],
   // The nesting of requests is bounded by the parser, so this is an internal error.
   ['the end of the stack', stackOverflow(), 500],
   ['a number out of range', new RangeError('toFixed() digits argument must be between 0 and 100'), 500],

@@ -1,5 +1,6 @@
 import { DeadlineExceededError } from '@cluster-apiserver/base';
 import { StatusError } from '@cluster-apiserver/model';
+import { toStatusError as storageErrorStatus } from '@cluster-apiserver/registry';
 import { type ApiResponse, ClientGoneError, type Handler } from '../exchange.ts';
 import type { ReceivedContext, RequestInfoContext } from '../request-context.ts';
 import { errorResponse } from '../responses.ts';
@@ -37,15 +38,18 @@ export const respondToErrors =
   };
 
 /** Whether the error was not meant as a response. */
-export const isInternal = (error: unknown): boolean =>
-  !(error instanceof StatusError || error instanceof DeadlineExceededError || error instanceof ClientGoneError);
+export const isInternal = (error: unknown): boolean => knownStatus(error) === undefined;
 
 /** The Status for a client. It reveals nothing of an internal error. */
-export function toStatusError(error: unknown): StatusError {
-  if (error instanceof StatusError) return error;
+export const toStatusError = (error: unknown): StatusError =>
+  knownStatus(error) ?? new StatusError('InternalError', 'Internal error occurred', undefined, { cause: error });
+
+function knownStatus(error: unknown): StatusError | undefined {
   if (error instanceof DeadlineExceededError) return timeoutError(error);
   if (error instanceof ClientGoneError) return clientGone;
-  return new StatusError('InternalError', 'Internal error occurred', undefined, { cause: error });
+  // Stages read stored objects, too, such as the account of a token.
+  const status = storageErrorStatus(error);
+  return status instanceof StatusError ? status : undefined;
 }
 
 /**
