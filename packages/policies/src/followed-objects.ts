@@ -110,8 +110,8 @@ class ObjectFollower<Compiled> implements FollowedObjects<Compiled> {
   }
 
   async #waitForChanges(call: Call): Promise<void> {
-    const [{ collection: anyOfThem }] = this.#options.kinds;
-    await anyOfThem.waitUntilFresh('any', call);
+    // Each waits for the local writes to its own collection only.
+    for (const collection of this.#collections) await collection.waitUntilFresh('any', call);
     const upTo = this.#changes;
     while (this.#compiledChanges < upTo && !this.#isClosed) {
       if (!this.#round) this.#startRound();
