@@ -43,7 +43,7 @@ function* jsonLine(texts: Iterable<string | undefined>): Generator<string | unde
 }
 
 /** Each slice is generated after the previous one has been sent. */
-class SlicedBody implements BodySource {
+export class SlicedBody implements BodySource {
   readonly #loop: Loop;
   readonly #steps: Steps;
   #isOver = false;

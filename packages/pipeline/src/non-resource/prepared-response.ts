@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { invariant } from '@cluster-apiserver/base';
-import { isJsonObject } from '@cluster-apiserver/model';
 import type { ApiResponse, OutgoingHeaders } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
 import { compressResponse } from '../encoding/gzip.ts';
+import type { SlicedBody } from '../encoding/sliced-body.ts';
+import { joinBuffers } from '../join-buffers.ts';
 import { contentTypes, type Encoding, encode } from '../encoding/encode.ts';
 import { negotiateDocument } from '../encoding/negotiate.ts';
 
@@ -20,34 +20,38 @@ export const prepareBody = (contentType: string, content: string | Buffer): Prep
   return { contentType, bytes, hash: createHash('sha512').update(bytes).digest('hex').toUpperCase() };
 };
 
-/** One value in all encodings. YAML and indented JSON are encoded on the first request. */
+/** The same of a body that is generated in slices. */
+export async function prepareSlices(contentType: string, slices: SlicedBody): Promise<PreparedBody> {
+  const hash = createHash('sha512');
+  const whole: Buffer[] = [];
+  for (let slice = await slices.next(); slice; slice = await slices.next()) {
+    hash.update(slice);
+    whole.push(slice);
+  }
+  return { contentType, bytes: joinBuffers(whole), hash: hash.digest('hex').toUpperCase() };
+}
+
+/** One value in all encodings. JSON is encoded at once, YAML and indented JSON on the first request. */
 export interface PreparedEncodings {
   readonly json: PreparedBody;
   in(encoding: Encoding): PreparedBody;
 }
 
-export const prepareEncodings = (value: object): PreparedEncodings => prepareEncodingsOf(JSON.stringify(value));
-
-/** Only the JSON is kept: the value takes several times its memory. */
-export function prepareEncodingsOf(text: string): PreparedEncodings {
-  const json = prepareBody(contentTypes.json, `${text}\n`);
+export function prepareEncodings(value: object): PreparedEncodings {
+  const json = prepare('json', value);
   const made = new Map<Encoding, PreparedBody>([['json', json]]);
   return {
     json,
     in: (encoding) => {
-      let found = made.get(encoding);
-      if (!found)
-        made.set(encoding, (found = prepareBody(contentTypes[encoding], encode(encoding, valueOf({ json })))));
+      const found = made.get(encoding) ?? prepare(encoding, value);
+      made.set(encoding, found);
       return found;
     },
   };
 }
 
-export function valueOf({ json }: Pick<PreparedEncodings, 'json'>): object {
-  const value: unknown = JSON.parse(json.bytes.toString());
-  invariant(isJsonObject(value), 'documents are objects');
-  return value;
-}
+const prepare = (encoding: Encoding, value: object): PreparedBody =>
+  prepareBody(contentTypes[encoding], encode(encoding, value));
 
 /** Responds in the encoding that the client accepts. */
 export const respondEncoded = (

@@ -1,115 +1,124 @@
-import { type Clock, runTask, type SyncTask } from '@cluster-apiserver/base';
+import { type Clock, loopOf } from '@cluster-apiserver/base';
 import { liveGroups, type ServedKinds } from '../discovery/live-groups.ts';
 import type { ServedGroup, ServedVersion } from '../discovery/served-groups.ts';
 import { type LiveRoutes, liveRoutes, madeOnce, type NonResourceHandler } from '../non-resource/live-routes.ts';
-
 import type { ApiRequest, ApiResponse } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
+import { contentTypes, type Encoding, mediaTypes } from '../encoding/encode.ts';
 import { coversType, parseMediaRanges } from '../encoding/media-ranges.ts';
-import { mediaTypes } from '../encoding/encode.ts';
+import { negotiateDocument } from '../encoding/negotiate.ts';
+import { encodeTextInSteps, SlicedBody, type Steps } from '../encoding/sliced-body.ts';
 import {
   type PreparedBody,
-  type PreparedEncodings,
   respondEncoded,
   respondPrepared,
-  prepareBody,
   prepareEncodings,
-  prepareEncodingsOf,
-  valueOf,
+  prepareSlices,
 } from '../non-resource/prepared-response.ts';
 import { formatReferencePage } from './reference-page.ts';
-import { type Document2, formatDocument2 } from './version-2.ts';
+import { documentBegin2, documentJson2, documentParts2 } from './version-2.ts';
 import { encodeDocument2, protobuf2Types } from './version-2-protobuf.ts';
-import { type Document3, formatDocument3 } from './version-3.ts';
+import { documentBegin3, documentJson3, documentParts3 } from './version-3.ts';
 import { encodeDocument3, protobuf3Types } from './version-3-protobuf.ts';
 
 /**
- * `/openapi/v2`, `/openapi/v3` with a document for each group and version, and `/docs`, an HTML reference. Each document is
- * made at its first request, in steps, and kept until what it describes changes.
+ * `/openapi/v2`, `/openapi/v3` with a document for each group and version, and `/docs`, an HTML reference. Each encoding of
+ * a document is made at its first request, in steps, and kept until what the document describes changes.
  */
 export function openApiRoutes(served: ServedKinds, version: string, clock: Clock): LiveRoutes {
-  const make = async <T>(task: SyncTask<T>): Promise<T> => runTask(clock, undefined, task);
-  const documentOf = madeOnce(async (one: ServedVersion) =>
-    prepareDocument(await make(formatDocument3(one.kinds, version)), protobuf3Types[0], (encodings) =>
-      encodeDocument3(document3Of(encodings)),
-    ),
+  const prepare = (contentType: string, steps: Steps): Promise<PreparedBody> =>
+    prepareSlices(contentType, new SlicedBody(loopOf(clock), steps));
+  const [begin2, begin3] = [documentBegin2(version), documentBegin3(version)];
+  const documentOf = madeOnce(
+    ({ kinds }: ServedVersion) =>
+      new PreparedDocument(
+        prepare,
+        () => documentJson3(begin3, documentParts3(kinds)),
+        () => prepare(protobuf3Types[0], encodeDocument3(begin3, documentParts3(kinds))),
+      ),
   );
   const versionsOf = (groups: Groups): readonly ServedVersion[] => groups.flatMap(({ versions }) => versions);
+  const kindsOf = (groups: Groups): ServedVersion['kinds'] => versionsOf(groups).flatMap(({ kinds }) => kinds);
   const indexOf = madeOnce(async (groups: Groups) => {
     const paths: Record<string, object> = {};
     for (const one of versionsOf(groups)) {
-      const { hash } = (await documentOf(one)).encodings.json;
+      const { hash } = await documentOf(one).in('json');
       paths[pathOf(one)] = { serverRelativeURL: `/openapi/v3/${pathOf(one)}?hash=${hash}` };
     }
     return prepareEncodings({ paths });
   });
-  const wholeOf = madeOnce(async (groups: Groups) => {
-    const kinds = versionsOf(groups).flatMap((one) => one.kinds);
-    return prepareDocument(await make(formatDocument2(kinds, version)), protobuf2Types[0], (encodings) =>
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the JSON is that of formatDocument2
-      encodeDocument2(valueOf(encodings) as Document2),
-    );
-  });
-  const pageOf = madeOnce(async (groups: Groups) => {
-    const documents: Document3[] = [];
-    for (const one of versionsOf(groups)) documents.push(document3Of((await documentOf(one)).encodings));
-    return prepareBody('text/html; charset=utf-8', await make(formatReferencePage(documents)));
-  });
+  const wholeOf = madeOnce(
+    (groups: Groups) =>
+      new PreparedDocument(
+        prepare,
+        () => documentJson2(begin2, documentParts2(kindsOf(groups))),
+        () => prepare(protobuf2Types[0], encodeDocument2(begin2, documentParts2(kindsOf(groups)))),
+      ),
+  );
+  const pageOf = madeOnce((groups: Groups) =>
+    prepare('text/html; charset=utf-8', formatReferencePage(version, documentParts3(kindsOf(groups)))),
+  );
   return liveRoutes(liveGroups(served), (groups) => {
     const routes: Record<string, NonResourceHandler> = {
-      '/openapi/v2': async (context) => {
-        const { encodings, protobuf } = await wholeOf(groups);
-        return prefersProtobuf(context.request, protobuf2Types)
-          ? respondPrepared(context, protobuf())
-          : respondEncoded(context, encodings);
-      },
+      '/openapi/v2': async (context) =>
+        respondPrepared(context, await wholeOf(groups).negotiated(context, protobuf2Types)),
       '/openapi/v3': async (context) => respondEncoded(context, await indexOf(groups)),
       '/docs': async (context) => respondPrepared(context, await pageOf(groups), pageHeaders),
     };
     for (const one of versionsOf(groups))
-      routes[`/openapi/v3/${pathOf(one)}`] = async (context) =>
-        respondDocument(context, pathOf(one), await documentOf(one), clock);
+      routes[`/openapi/v3/${pathOf(one)}`] = (context) => respondDocument(context, pathOf(one), documentOf(one), clock);
     return Object.entries(routes);
   });
 }
 
 type Groups = readonly ServedGroup[];
 
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the JSON is that of formatDocument3
-const document3Of = (encodings: PreparedEncodings): Document3 => valueOf(encodings) as Document3;
+/** The encodings of one document. Only their bytes are kept; a document takes several times their memory. */
+class PreparedDocument {
+  readonly #prepare: (contentType: string, steps: Steps) => Promise<PreparedBody>;
+  readonly #json: () => Iterable<string | undefined>;
+  readonly #encodeProtobuf: () => Promise<PreparedBody>;
+  readonly #made = new Map<Encoding, Promise<PreparedBody>>();
 
-interface Prepared {
-  readonly encodings: PreparedEncodings;
-  /** Prepared at the first request: few clients read protobuf. */
-  readonly protobuf: () => PreparedBody;
+  constructor(
+    prepare: (contentType: string, steps: Steps) => Promise<PreparedBody>,
+    json: () => Iterable<string | undefined>,
+    encodeProtobuf: () => Promise<PreparedBody>,
+  ) {
+    this.#prepare = prepare;
+    this.#json = json;
+    this.#encodeProtobuf = encodeProtobuf;
+  }
+
+  /** In protobuf if the client prefers one of these types to the other encodings. */
+  negotiated(context: AuthenticatedContext, protobufTypes: readonly string[]): Promise<PreparedBody> {
+    return this.in(prefersProtobuf(context.request, protobufTypes) ? 'protobuf' : negotiateDocument(context));
+  }
+
+  in(encoding: Encoding): Promise<PreparedBody> {
+    let found = this.#made.get(encoding);
+    if (!found) this.#made.set(encoding, (found = this.#make(encoding)));
+    return found;
+  }
+
+  #make(encoding: Encoding): Promise<PreparedBody> {
+    return encoding === 'protobuf'
+      ? this.#encodeProtobuf()
+      : this.#prepare(contentTypes[encoding], encodeTextInSteps(encoding, this.#json()));
+  }
 }
 
-function prepareDocument(
-  text: string,
-  protobufType: string,
-  encodeProtobuf: (encodings: PreparedEncodings) => Uint8Array,
-): Prepared {
-  const encodings = prepareEncodingsOf(text);
-  let protobuf: PreparedBody | undefined;
-  return {
-    encodings,
-    protobuf: () => (protobuf ??= prepareBody(protobufType, Buffer.from(encodeProtobuf(encodings)))),
-  };
-}
-
-function respondDocument(
+async function respondDocument(
   context: AuthenticatedContext,
   path: string,
-  { encodings, protobuf }: Prepared,
+  document: PreparedDocument,
   clock: Clock,
-): ApiResponse {
-  const { hash } = encodings.json;
+): Promise<ApiResponse> {
   const requestedHash = context.info.query.get('hash');
+  const { hash } = await document.in('json');
   if (requestedHash && requestedHash !== hash) return redirectToCurrent(context, path, hash);
-  const headers = requestedHash ? cacheForAYear(clock) : {};
-  return prefersProtobuf(context.request, protobuf3Types)
-    ? respondPrepared(context, protobuf(), headers)
-    : respondEncoded(context, encodings, headers);
+  const body = await document.negotiated(context, protobuf3Types);
+  return respondPrepared(context, body, requestedHash ? cacheForAYear(clock) : {});
 }
 
 /** A client that accepts everything gets JSON. */

@@ -1,22 +1,18 @@
-import type { SyncTask } from '@cluster-apiserver/base';
 import type { GroupVersionKind, JsonSchema } from '@cluster-apiserver/model';
-import type { Document3, Operation3, Parameter3, PathItem3 } from './version-3.ts';
+import type { Steps } from '../encoding/sliced-body.ts';
+import type { DocumentPart } from './document-parts.ts';
+import type { Operation3, Parameter3, PathItem3 } from './version-3.ts';
 
-/** Formats the documents as an HTML page without external resources, in steps. */
-export function* formatReferencePage(documents: readonly Document3[]): SyncTask<string> {
-  const operations = documents.flatMap(operationsOf);
-  const schemas = [...new Map(documents.flatMap(({ components }) => Object.entries(components.schemas)))];
-  const sections: string[] = [];
-  for (const operation of operations) {
-    sections.push(operationSection(operation));
+/** Formats the parts of documents as an HTML page without external resources. */
+export function* formatReferencePage(version: string, parts: Iterable<DocumentPart<PathItem3>>): Steps {
+  const operations: PathOperation[] = [];
+  const schemas = new Map<string, JsonSchema>();
+  for (const part of parts) {
+    if (part && 'path' in part) operations.push(...operationsOf(part.path, part.item));
+    else if (part) schemas.set(part.definition, part.schema);
     yield;
   }
-  for (const [name, schema] of schemas) {
-    sections.push(schemaSection(name, schema));
-    yield;
-  }
-  const byTag = [...Map.groupBy(operations, ({ tag }) => tag)];
-  return `<!DOCTYPE html>
+  yield `<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -27,15 +23,19 @@ export function* formatReferencePage(documents: readonly Document3[]): SyncTask<
 <body>
 <nav>
 <h2>Operations</h2>
-${byTag.map(([tag, ofTag]) => `<h3>${escapeHtml(tag)}</h3>\n${formatLinks(ofTag.map(({ operationId }) => operationId))}`).join('\n')}
-<h2>Objects</h2>
-${formatLinks(schemas.map(([name]) => name))}
+`;
+  for (const [tag, ofTag] of Map.groupBy(operations, (operation) => operation.tag))
+    yield `<h3>${escapeHtml(tag)}</h3>\n${formatLinks(ofTag.map(({ operationId }) => operationId))}\n`;
+  yield `<h2>Objects</h2>
+${formatLinks([...schemas.keys()])}
 </nav>
 <main>
 <h1>API reference</h1>
-<p>Version ${escapeHtml(documents[0]?.info.version ?? '')}. The same for programs: <a href="/openapi/v3">OpenAPI 3</a>, <a href="/openapi/v2">OpenAPI 2</a>.</p>
-${sections.join('\n')}
-</main>
+<p>Version ${escapeHtml(version)}. The same for programs: <a href="/openapi/v3">OpenAPI 3</a>, <a href="/openapi/v2">OpenAPI 2</a>.</p>
+`;
+  for (const operation of operations) yield `${operationSection(operation)}\n`;
+  for (const [name, schema] of schemas) yield `${schemaSection(name, schema)}\n`;
+  yield `</main>
 </body>
 </html>
 `;
@@ -50,15 +50,13 @@ interface PathOperation extends Operation3 {
 
 const methods = ['get', 'post', 'put', 'patch', 'delete'] as const;
 
-const operationsOf = ({ paths }: Document3): PathOperation[] =>
-  Object.entries(paths).flatMap(([path, item]: [string, PathItem3]) =>
-    methods.flatMap((method) => {
-      const operation = item[method];
-      return operation
-        ? [{ ...operation, method, path, tag: operation.tags.join(' '), pathParameters: item.parameters ?? [] }]
-        : [];
-    }),
-  );
+const operationsOf = (path: string, item: PathItem3): PathOperation[] =>
+  methods.flatMap((method) => {
+    const operation = item[method];
+    return operation
+      ? [{ ...operation, method, path, tag: operation.tags.join(' '), pathParameters: item.parameters ?? [] }]
+      : [];
+  });
 
 const operationSection = (operation: PathOperation): string => `<section id="${escapeHtml(operation.operationId)}">
 <h2>${escapeHtml(operation.description)}</h2>

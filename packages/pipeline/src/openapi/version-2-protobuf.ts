@@ -1,6 +1,7 @@
 import { encodeWith, type JsonSchema, writeNested, type ProtobufWriter } from '@cluster-apiserver/model';
 import { encodeExtensions, flag, named, text, texts } from './protobuf-fields.ts';
-import type { Document2 } from './version-2.ts';
+import type { DocumentPart } from './document-parts.ts';
+import type { Document2, PathItem2 } from './version-2.ts';
 
 /** The served name first; the second is the one that client-go still requests. */
 export const protobuf2Types = [
@@ -10,20 +11,30 @@ export const protobuf2Types = [
 
 /**
  * Encodes OpenAPI 2 as gnostic's `openapi.v2` messages, the only format that client-go's discovery reads. kubectl falls
- * back to it for what version 3 does not describe, such as a file with a `List`.
+ * back to it for what version 3 does not describe, such as a file with a `List`. Concatenated messages of one type are one
+ * message, so each part is one of its own.
  */
-export const encodeDocument2 = ({ swagger, info, paths, definitions }: Document2): Uint8Array =>
-  encodeWith((document) => {
+export function* encodeDocument2(
+  { swagger, info }: Pick<Document2, 'swagger' | 'info'>,
+  parts: Iterable<DocumentPart<PathItem2>>,
+): Generator<Uint8Array | undefined, void> {
+  yield encodeWith((document) => {
     text(document, 1, swagger);
     writeNested(document, 2, (message) => {
       text(message, 1, info.title);
       text(message, 2, info.version);
     });
-    writeNested(document, 8, (message) => named(message, 2, paths, encodePathItem));
-    writeNested(document, 9, (message) => named(message, 1, definitions, schema));
   });
+  for (const part of parts)
+    yield part &&
+      encodeWith((document) => {
+        if ('path' in part)
+          writeNested(document, 8, (message) => named(message, 2, { [part.path]: part.item }, encodePathItem));
+        else writeNested(document, 9, (message) => named(message, 1, { [part.definition]: part.schema }, schema));
+      });
+}
 
-type PathItem = Document2['paths'][string];
+type PathItem = PathItem2;
 type Operation = NonNullable<PathItem['get']>;
 type Parameter = Operation['parameters'][number];
 type Response = Operation['responses'][string];

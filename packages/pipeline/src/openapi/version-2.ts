@@ -1,6 +1,5 @@
-import type { SyncTask } from '@cluster-apiserver/base';
 import { type ApiVersion, type Dialect, type JsonSchema, type Review, toJsonSchema } from '@cluster-apiserver/model';
-import { documentParts } from './document-text.ts';
+import { documentJson, type DocumentPart, documentParts } from './document-parts.ts';
 import { type Operation, pathParameters } from './operations.ts';
 import type { Parameter } from '../endpoints/parameters.ts';
 
@@ -11,7 +10,7 @@ export interface Document2 {
   readonly paths: Readonly<Record<string, PathItem2>>;
   readonly definitions: Readonly<Record<string, JsonSchema>>;
 }
-type PathItem2 = { readonly parameters?: readonly Parameter2[] } & Partial<
+export type PathItem2 = { readonly parameters?: readonly Parameter2[] } & Partial<
   Readonly<Record<Operation['method'], Operation2>>
 >;
 interface Operation2 {
@@ -35,15 +34,15 @@ interface Parameter2 {
 
 const dialect: Dialect = { references: '#/definitions/', describedReferences: true };
 
-/** The JSON of one document for all groups and versions, in steps. */
-export function* formatDocument2(kinds: readonly (ApiVersion | Review)[], version: string): SyncTask<string> {
-  const head: Omit<Document2, 'paths' | 'definitions'> = {
-    swagger: '2.0',
-    info: { title: 'Cluster API Server', version },
-  };
-  const { paths, definitions } = yield* documentParts(kinds, dialect, formatPathItem);
-  return `${JSON.stringify(head).slice(0, -1)},"paths":${paths},"definitions":${definitions}}`;
-}
+/** One document for all groups and versions, as its beginning and its parts. */
+export const documentBegin2 = (version: string): Pick<Document2, 'swagger' | 'info'> => ({
+  swagger: '2.0',
+  info: { title: 'Cluster API Server', version },
+});
+export const documentParts2 = (kinds: readonly (ApiVersion | Review)[]): Generator<DocumentPart<PathItem2>> =>
+  documentParts(kinds, dialect, formatPathItem);
+export const documentJson2 = (begin: object, parts: Iterable<DocumentPart<PathItem2>>): Generator<string | undefined> =>
+  documentJson(begin, parts, { between: '"definitions":', end: '' });
 
 const formatPathItem = (path: string, operations: readonly Operation[]): PathItem2 => ({
   ...Object.fromEntries(operations.map((one) => [one.method, formatOperation(one)])),

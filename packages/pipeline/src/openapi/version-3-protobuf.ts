@@ -1,5 +1,6 @@
 import { encodeWith, type JsonSchema, type ProtobufWriter, writeNested } from '@cluster-apiserver/model';
 import { encodeExtensions, flag, named, text, texts } from './protobuf-fields.ts';
+import type { DocumentPart } from './document-parts.ts';
 import type { Document3, Operation3, Parameter3, PathItem3 } from './version-3.ts';
 
 /** The served name first; the second is the one that client-go requests. */
@@ -8,19 +9,31 @@ export const protobuf3Types = [
   'application/com.github.proto-openapi.spec.v3@v1.0+protobuf',
 ] as const;
 
-/** Encodes OpenAPI 3 as gnostic's `openapi.v3` messages. */
-export const encodeDocument3 = ({ openapi, info, paths, components }: Document3): Uint8Array =>
-  encodeWith((document) => {
+/** Encodes OpenAPI 3 as gnostic's `openapi.v3` messages, each part as one of its own. */
+export function* encodeDocument3(
+  { openapi, info }: Pick<Document3, 'openapi' | 'info'>,
+  parts: Iterable<DocumentPart<PathItem3>>,
+): Generator<Uint8Array | undefined, void> {
+  yield encodeWith((document) => {
     text(document, 1, openapi);
     writeNested(document, 2, (message) => {
       text(message, 1, info.title);
       text(message, 6, info.version);
     });
-    writeNested(document, 4, (message) => named(message, 1, paths, encodePathItem));
-    writeNested(document, 5, (message) =>
-      writeNested(message, 1, (schemas) => named(schemas, 1, components.schemas, encodeSchemaOrReference)),
-    );
   });
+  for (const part of parts)
+    yield part &&
+      encodeWith((document) => {
+        if ('path' in part)
+          writeNested(document, 4, (message) => named(message, 1, { [part.path]: part.item }, encodePathItem));
+        else
+          writeNested(document, 5, (message) =>
+            writeNested(message, 1, (schemas) =>
+              named(schemas, 1, { [part.definition]: part.schema }, encodeSchemaOrReference),
+            ),
+          );
+      });
+}
 
 const methods = [
   ['get', 4],

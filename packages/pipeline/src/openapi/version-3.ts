@@ -1,4 +1,3 @@
-import type { SyncTask } from '@cluster-apiserver/base';
 import {
   type ApiVersion,
   type Dialect,
@@ -7,7 +6,7 @@ import {
   toJsonSchema,
   type ObjectSchema,
 } from '@cluster-apiserver/model';
-import { documentParts } from './document-text.ts';
+import { documentJson, type DocumentPart, documentParts } from './document-parts.ts';
 import { type Operation, pathParameters } from './operations.ts';
 import type { Parameter } from '../endpoints/parameters.ts';
 
@@ -41,15 +40,15 @@ type Content = Readonly<Record<string, { readonly schema: JsonSchema }>>;
 
 const dialect: Dialect = { references: '#/components/schemas/', describedReferences: false };
 
-/** The JSON of the document of one group and version, in steps, so that clients fetch only what they need. */
-export function* formatDocument3(kinds: readonly (ApiVersion | Review)[], version: string): SyncTask<string> {
-  const head: Pick<Document3, 'openapi' | 'info'> = {
-    openapi: '3.0.0',
-    info: { title: 'Cluster API Server', version },
-  };
-  const { paths, definitions } = yield* documentParts(kinds, dialect, formatPathItem);
-  return `${JSON.stringify(head).slice(0, -1)},"paths":${paths},"components":{"schemas":${definitions}}}`;
-}
+/** The document of one group and version, so that clients fetch only what they need: its beginning and its parts. */
+export const documentBegin3 = (version: string): Pick<Document3, 'openapi' | 'info'> => ({
+  openapi: '3.0.0',
+  info: { title: 'Cluster API Server', version },
+});
+export const documentParts3 = (kinds: readonly (ApiVersion | Review)[]): Generator<DocumentPart<PathItem3>> =>
+  documentParts(kinds, dialect, formatPathItem);
+export const documentJson3 = (begin: object, parts: Iterable<DocumentPart<PathItem3>>): Generator<string | undefined> =>
+  documentJson(begin, parts, { between: '"components":{"schemas":', end: '}' });
 
 const formatPathItem = (path: string, operations: readonly Operation[]): PathItem3 => ({
   ...Object.fromEntries(operations.map((one) => [one.method, formatOperation(one)])),
