@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { type Kind, nameColumn, StatusError } from '@cluster-apiserver/model';
+import { usedHeapBytes } from '@cluster-apiserver/testkit/garbage';
 import type { RequestInfoContext } from '../request-context.ts';
 import {
   negotiateDocument,
@@ -189,4 +190,28 @@ test('an object that is not stored has no table, but metadata', () => {
   expect(negotiateObject(accepting(metadataType), madeKind)).toMatchObject({
     transform: { as: 'PartialObjectMetadata' },
   });
+});
+
+test('what an Accept header has chosen before holds whatever else the next request says', () => {
+  const twice = (search: string): ResponseFormat[] =>
+    [1, 2].map(() => negotiateList(accepting(tableType, search), kind));
+  expect(twice('includeObject=Object')).toEqual(Array(2).fill(table('v1', 'Object')));
+  expect(() => negotiateList(accepting(tableType, 'includeObject=All'), kind)).toThrow('includeObject');
+  expect(twice('')).toEqual(Array(2).fill(table('v1', 'Metadata')));
+  expect(() => negotiateObject(accepting(tableType), madeKind)).toThrow('media types are accepted');
+  const agent = { accept: 'application/json, */*', 'user-agent': 'curl/8' };
+  expect(negotiateObject(by({ accept: agent.accept }), kind)).toEqual(json);
+  expect(negotiateObject(by(agent), kind)).toEqual({ encoding: 'prettyJson' });
+});
+
+test('the texts of Accept headers that are kept are bounded', () => {
+  const characters = 30_000;
+  const send = (count: number): void => {
+    for (let n = 0; n < count; n++)
+      negotiateObject(accepting(`application/json, a${n}/${'x'.repeat(characters)}`), kind);
+  };
+  send(10);
+  const before = usedHeapBytes();
+  send(300);
+  expect(usedHeapBytes() - before).toBeLessThan(40 * characters * 2);
 });

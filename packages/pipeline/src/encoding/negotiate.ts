@@ -1,4 +1,4 @@
-import { unreachable } from '@cluster-apiserver/base';
+import { BoundedCache, bytesOfText, keepText, unreachable } from '@cluster-apiserver/base';
 import {
   badRequest,
   type MetaVersion,
@@ -35,17 +35,29 @@ interface Offer {
   readonly types: readonly MediaType[];
   /** The transformations that are available. */
   readonly shows: readonly Transform['as'][];
+  /** By texts of Accept headers: real clients send one of a few, which are long. */
+  readonly chosen: BoundedCache<Choice>;
 }
 
 const metadataAlone: readonly Transform['as'][] = ['PartialObjectMetadata', 'PartialObjectMetadataList'];
 
 const texts: readonly MediaType[] = ['application/json', 'application/yaml'];
-const documents: Offer = { types: texts, shows: [] };
-const errors: Offer = { types: [...texts, 'application/vnd.kubernetes.protobuf'], shows: [] };
-const objects: Offer = { ...errors, shows: ['Table', ...metadataAlone] };
-const objectsAsText: Offer = { ...objects, types: texts };
-const unstoredObjects: Offer = { ...errors, shows: metadataAlone };
-const unstoredObjectsAsText: Offer = { ...unstoredObjects, types: texts };
+const all: readonly MediaType[] = [...texts, 'application/vnd.kubernetes.protobuf'];
+const createOffer = (types: Offer['types'], shows: Offer['shows']): Offer => ({
+  types,
+  shows,
+  chosen: new BoundedCache({ entriesMax: chosenMax, bytesMax: chosenBytesMax, bytesOf: bytesOfText }),
+});
+/** A client may send any text, as long as a head may be. */
+const chosenMax = 128;
+const chosenBytesMax = 64 * 1024;
+
+const documents = createOffer(texts, []);
+const errors = createOffer(all, []);
+const objects = createOffer(all, ['Table', ...metadataAlone]);
+const objectsAsText = createOffer(texts, ['Table', ...metadataAlone]);
+const unstoredObjects = createOffer(all, metadataAlone);
+const unstoredObjectsAsText = createOffer(texts, metadataAlone);
 
 function offerOf({ hasProtobuf, columns }: EncodableKind): Offer {
   if (columns.length > 0) return hasProtobuf ? objects : objectsAsText;
@@ -114,24 +126,47 @@ function negotiate(request: ApiRequest, query: URLSearchParams | undefined, offe
   const accept = request.header('accept');
   if (accept === undefined || accept === 'application/json' || accept === '*/*')
     return isPretty(request, query) ? { encoding: 'prettyJson' } : json;
-  const ranges = parseMediaRanges(accept);
-  for (const range of ranges) {
-    for (const type of offer.types) {
-      if (!coversType(range, type) || !canStream(range, type)) continue;
-      const transform = requestedTransform(range, query);
-      if (
-        transform !== undefined &&
-        (transform === 'unknown' || !offer.shows.includes(transform.as) || !canShow(type, transform))
-      )
-        continue;
-      const encoding = mediaTypes[type];
-      const pretty = encoding === 'json' && (range.parameters.get('pretty') === '1' || isPretty(request, query));
-      return { encoding: pretty ? 'prettyJson' : encoding, ...(transform && { transform }) };
-    }
+  let choice = offer.chosen.get(accept);
+  if (!choice) {
+    choice = choose(parseMediaRanges(accept), offer);
+    offer.chosen.set(keepText(accept), choice);
   }
+  const include = choice.isTableRequested ? readIncludeObject(query) : undefined;
+  const { type, shape, isIndented } = choice;
   // As in kube-apiserver: a known media type with an unknown transformation gets an error without details.
-  const isKnownType = ranges.some((range) => offer.types.some((type) => coversType(range, type)));
-  throw notAcceptableError(acceptedTypesMessage(offer.types), isKnownType ? undefined : {});
+  if (!type) throw notAcceptableError(acceptedTypesMessage(offer.types), choice.isKnownType ? undefined : {});
+  const encoding = mediaTypes[type];
+  const pretty = encoding === 'json' && (isIndented || isPretty(request, query));
+  return {
+    encoding: pretty ? 'prettyJson' : encoding,
+    ...(shape && { transform: toTransform(shape, include) }),
+  };
+}
+
+/** What a text of an Accept header chooses of an offer, whatever else the request says. */
+interface Choice {
+  /** Undefined if the client accepts none. */
+  readonly type: MediaType | undefined;
+  readonly shape: Shape | undefined;
+  readonly isIndented: boolean;
+  readonly isKnownType: boolean;
+  /** Whether a table was considered, so that its parameters have to be valid. */
+  readonly isTableRequested: boolean;
+}
+
+function choose(ranges: readonly MediaRange[], { types, shows }: Offer): Choice {
+  let isTableRequested = false;
+  for (const range of ranges)
+    for (const type of types) {
+      if (!coversType(range, type) || !canStream(range, type)) continue;
+      const shape = requestedShape(range);
+      if (shape !== 'unknown' && shape?.as === 'Table') isTableRequested = true;
+      if (shape && (shape === 'unknown' || !shows.includes(shape.as) || !canShow(type, shape))) continue;
+      const isIndented = range.parameters.get('pretty') === '1';
+      return { type, shape, isIndented, isKnownType: true, isTableRequested };
+    }
+  const isKnownType = ranges.some((range) => types.some((type) => coversType(range, type)));
+  return { type: undefined, shape: undefined, isIndented: false, isKnownType, isTableRequested };
 }
 
 const isStreamed = (type: MediaType): boolean => type !== 'application/yaml';
@@ -143,27 +178,24 @@ function canStream({ parameters }: MediaRange, type: MediaType): boolean {
 }
 
 /** Cells of a table have any type, which protobuf cannot encode. */
-const canShow = (type: MediaType, { as }: Transform): boolean => as !== 'Table' || mediaTypes[type] !== 'protobuf';
+const canShow = (type: MediaType, { as }: Shape): boolean => as !== 'Table' || mediaTypes[type] !== 'protobuf';
 
 const metaVersions: readonly MetaVersion[] = ['v1', 'v1beta1'];
 
-function requestedTransform(
-  { parameters }: MediaRange,
-  query: URLSearchParams | undefined,
-): Transform | 'unknown' | undefined {
+/** A transformation, without the parameters that are in the query. */
+type Shape = Pick<Transform, 'as' | 'version'>;
+const shapes: readonly Shape['as'][] = ['Table', 'PartialObjectMetadata', 'PartialObjectMetadataList'];
+
+function requestedShape({ parameters }: MediaRange): Shape | 'unknown' | undefined {
   const [as, group, requested] = ['as', 'g', 'v'].map((name) => parameters.get(name));
   if (as === undefined && group === undefined && requested === undefined) return undefined;
   const version = metaVersions.find((one) => one === requested);
-  if (group !== 'meta.k8s.io' || !version) return 'unknown';
-  switch (as) {
-    case 'Table':
-      return { as, version, include: readIncludeObject(query) };
-    case 'PartialObjectMetadata':
-    case 'PartialObjectMetadataList':
-      return { as, version };
-    default:
-      return 'unknown';
-  }
+  const shape = shapes.find((one) => one === as);
+  return group === 'meta.k8s.io' && version && shape ? { as: shape, version } : 'unknown';
+}
+
+function toTransform({ as, version }: Shape, include: TableOptions['include'] = 'Metadata'): Transform {
+  return as === 'Table' ? { as, version, include } : { as, version };
 }
 
 function readIncludeObject(query: URLSearchParams | undefined): TableOptions['include'] {
