@@ -115,7 +115,7 @@ test.each([
 
 test('connections to etcd use the configured election timeout', async () => {
   const { cleanup, options, client } = await openWithFiles();
-  expect(options).toEqual([{ transport: 'native', electionTimeoutMs: 5_000 }]);
+  expect(options).toEqual([{ electionTimeoutMs: 5_000 }]);
   expect(client.electionTimeoutMs).toBe(5_000);
   await cleanup.close();
 });

@@ -65,7 +65,7 @@ function readSource(packageName: string, file: string): Source {
   return {
     packageName,
     path: relative,
-    isTestCode: /\.test\.ts$|^[^/]+\/(test|bench|fuzz)\/|^testkit\/|\/contract\/|\/testing\.ts$/.test(relative),
+    isTestCode: /\.test\.ts$|^[^/]+\/(test|bench|fuzz)\/|^testkit\/|\/testing\.ts$/.test(relative),
     imports,
     globals,
   };

@@ -1,6 +1,6 @@
 import { requireValue } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
-import { bytesOf, type Kind } from '@cluster-apiserver/model';
+import { type ApiVersion, bytesOf } from '@cluster-apiserver/model';
 import type { ApiResponse } from '@cluster-apiserver/pipeline';
 import type { InMemoryServer } from '../serve-in-memory.ts';
 
@@ -75,9 +75,11 @@ export interface ServedResource {
 }
 
 /** All resources whose objects are stored; each test runs on all of them. */
-export const servedResources: readonly ServedResource[] = kinds({ eventLifetimeSeconds: 3_600 }).map(toResource);
+export const servedResources: readonly ServedResource[] = kinds({ eventLifetimeSeconds: 3_600 })
+  .flatMap(({ versions }) => versions)
+  .map(toResource);
 
-function toResource({ apiVersion, kind, plural, singular, namespaced, verbs, parts }: Kind): ServedResource {
+function toResource({ apiVersion, kind, plural, singular, namespaced, verbs, parts }: ApiVersion): ServedResource {
   const within = namespaced ? 'namespaces/n/' : '';
   return {
     path: `${apiVersion === 'v1' ? '/api' : '/apis'}/${apiVersion}/${within}${plural}`,
