@@ -94,6 +94,10 @@ export { decodeBase64 } from './schema/base64.ts';
 export { decode, WrongTypeError } from './schema/decode.ts';
 export { collectDefinitions, type Dialect, type JsonSchema, toJsonSchema } from './schema/json-schema.ts';
 export { publicationOf, sharedPublication } from './schema/publication.ts';
+export { structural, type StructuralOptions, unstructured } from './schema/structural.ts';
+export { validateParts } from './schema/validate-parts.ts';
+export { validateValue } from './schema/validate-value.ts';
+export type { Bound, Format, Pattern, ValueRules } from './schema/value-rules.ts';
 export {
   boolean,
   bytes,

@@ -13,7 +13,7 @@ export function keepOtherParts(
   next: KubeObject,
   current: KubeObject,
 ): KubeObject {
-  const kept = fieldsElsewhere(kind, part);
+  const kept = fieldsElsewhere(kind, part, [next, current]);
   const bound = kept.length > 0 ? keepFields(next, current, kept) : next;
   if (!part?.keepsMetadata) return bound;
   return { ...bound, metadata: keepFields(bound.metadata, current.metadata, clientMetadata) };
@@ -31,10 +31,17 @@ function keepFields<T extends object>(next: T, current: T, names: readonly (keyo
   return kept;
 }
 
-function fieldsElsewhere({ parts, schema }: ApiVersion, part: Part | undefined): readonly string[] {
+/** An object may have fields that its schema does not declare. */
+function fieldsElsewhere(
+  { parts, schema }: ApiVersion,
+  part: Part | undefined,
+  objects: readonly object[],
+): readonly string[] {
   if (parts.length === 0) return [];
   if (!part) return parts.flatMap(({ fields }) => fields);
-  return [...schema.fields.keys()].filter((name) => !commonFields.has(name) && !part.fields.includes(name));
+  const names = new Set(schema.fields.keys());
+  if (schema.rest) for (const name of objects.flatMap((one) => Object.keys(one))) names.add(name);
+  return [...names].filter((name) => !commonFields.has(name) && !part.fields.includes(name));
 }
 
 const commonFields = new Set(['kind', 'apiVersion', 'metadata']);
@@ -43,7 +50,7 @@ const commonFields = new Set(['kind', 'apiVersion', 'metadata']);
 export function dropUnwritable<T extends object>(kind: ApiVersion, part: Part | undefined, written: T): T {
   if (kind.parts.length === 0) return written;
   const dropped = part
-    ? fieldsElsewhere(kind, part)
+    ? fieldsElsewhere(kind, part, [written])
     : kind.parts.filter(({ givenOnCreate }) => !givenOnCreate).flatMap(({ fields }) => fields);
   const rest = dropped.length > 0 ? withoutFields(written, dropped) : written;
   const metadata: unknown = 'metadata' in rest ? rest.metadata : undefined;
