@@ -123,7 +123,7 @@ function rulesOf(written: WrittenSchema, nested = false): ValueRules {
   const isOfIntOrString = written['x-kubernetes-int-or-string'] === true;
   return {
     ...Object.fromEntries(plain.filter((name) => written[name] !== undefined).map((name) => [name, written[name]])),
-    ...(expression && { pattern: { source: pattern ?? '', matches: (text) => expression.test(text) } }),
+    ...(expression && { pattern: { source: pattern ?? '', size: 10, matches: (text) => expression.test(text) } }),
     ...(format !== undefined && { format: { name: format, ...(matches && { matches }) } }),
     ...(minimum !== undefined && { minimum: { value: minimum, isExclusive: written.exclusiveMinimum === true } }),
     ...(maximum !== undefined && { maximum: { value: maximum, isExclusive: written.exclusiveMaximum === true } }),

@@ -62,7 +62,7 @@ class Decoder {
     const source = value === null || value === undefined ? {} : value;
     if (!isJsonObject(source)) throw this.#wrongType('an object', value);
     if (schema.structural) return this.#structural(schema, schema.structural, source);
-    for (const key in source) if (!schema.fields.has(key)) this.#unknownField([...this.#path, key]);
+    for (const key in source) if (!schema.fields.has(key)) this.#reportUnknown(key);
     const out: Record<string, unknown> = {};
     for (const field of schema.fields.values()) {
       // No field has the name of something that objects inherit.
@@ -136,7 +136,7 @@ class Decoder {
     for (const name of inOrder([...Object.keys(source), ...missing], first)) {
       const member = memberSchema(schema, name);
       if (!member) {
-        this.#unknownField([...this.#path, name]);
+        this.#reportUnknown(name);
         continue;
       }
       const field = schema.fields.get(name);
@@ -173,7 +173,7 @@ class Decoder {
     if (isRawNumber(value)) return this.#exact(value);
     const out: Record<string, unknown> = {};
     for (const [name, member] of Object.entries(value).sort(byName)) {
-      if (contents === 'emptied') this.#unknownField([...this.#path, name]);
+      if (contents === 'emptied') this.#reportUnknown(name);
       else setOwn(out, name, this.#freeAt(name, member, contents));
     }
     return out;
@@ -260,6 +260,12 @@ class Decoder {
     return parsed.toString();
   }
 
+  /** Many members may be unknown far down. */
+  #reportUnknown(name: string): void {
+    const isDeep = this.#path.length > reportedStepsMax;
+    this.#unknownField(isDeep ? [...this.#path.slice(0, reportedStepsMax), '…'] : [...this.#path, name]);
+  }
+
   #wrongType(wanted: string, got: unknown): WrongTypeError {
     return this.#error(`expected ${wanted}, got ${describeType(got)}`);
   }
@@ -283,6 +289,9 @@ const inOrder = (names: string[], first: readonly string[]): readonly string[] =
   first.length === 0 ? names.sort() : [...new Set([...first.filter((name) => names.includes(name)), ...names.sort()])];
 
 const wholeNumber = /^-?[0-9]+$/;
+
+/** The steps to an unknown member that are reported; no known kind has half as many. */
+const reportedStepsMax = 32;
 
 /** More than any time has. */
 const timeCharactersMax = 64;

@@ -156,6 +156,11 @@ test('metadata and type names are read strictly, in an embedded resource too', (
   });
 });
 
+test('the path of a member far down is cut', () => {
+  const { unknown } = read(`{"shallow":{"a":${'['.repeat(100)}{"x":1}${']'.repeat(100)}}}`);
+  expect(unknown).toEqual([`shallow.a${'[0]'.repeat(29)}.…`]);
+});
+
 test('members may have the names of what objects inherit', () => {
   const odd = structural([['constructor', string]], { rest: string });
   const value = JSON.parse('{"__proto__":"a","constructor":"b","toString":"c"}') as object;

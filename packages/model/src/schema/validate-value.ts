@@ -16,14 +16,19 @@ export function* validateValue(schema: Schema, value: unknown, current: unknown,
   yield* new ValueValidator(problems.path.length).validate(schema, value, current, problems);
 }
 
-/** Values between two pauses. */
-const valuesPerStep = 256;
+/** Work between two pauses. A value with rules is one unit, and takes one or two microseconds. */
+const workPerStep = 256;
+/** The characters that are counted in the time of a unit, and the instructions of a pattern for one character. */
+const charactersPerUnit = 256;
+const instructionsPerUnit = 100;
 
 class ValueValidator {
   readonly #unchanged = new UnchangedValues();
   /** Messages name values by their path from here. */
   readonly #depth: number;
   #visited = 0;
+  #work = 0;
+  #pauseAt = workPerStep;
 
   constructor(depth: number) {
     this.#depth = depth;
@@ -49,11 +54,16 @@ class ValueValidator {
   }
 
   *#check(rules: ValueRules, type: string | undefined, value: unknown, at: Problems): SyncTask<void> {
-    if (++this.#visited % valuesPerStep === 0) yield;
+    this.#visited++;
+    if (++this.#work >= this.#pauseAt) {
+      yield;
+      this.#pauseAt = this.#work + workPerStep;
+    }
     if (rules === noRules && typeof value !== 'number') return;
     yield* this.#checkAlternatives(rules, value, at);
     if (typeof value === 'string') this.#checkText(rules, value, at);
     else if (typeof value === 'number' || isRawNumber(value)) this.#checkNumber(rules, type, value, at);
+    this.#work += rules.enum?.length ?? 0;
     if (rules.enum && (value === null || !rules.enum.some((one) => sameJson(one, value))))
       at.notSupported(value, rules.enum.map(formatChoice));
     if (Array.isArray(value)) yield* this.#checkList(rules, value, at);
@@ -109,10 +119,12 @@ class ValueValidator {
   }
 
   #checkText({ minLength, maxLength, pattern, format }: ValueRules, value: string, at: Problems): void {
+    this.#work += value.length / charactersPerUnit;
     if (maxLength !== undefined && isLonger(value, maxLength)) at.tooLong(maxLength);
     else if (minLength !== undefined && !isLonger(value, minLength - 1))
       at.invalid(value, this.#inBody(at, `should be at least ${minLength} chars long`));
     else if (pattern) {
+      this.#work += (value.length * pattern.size) / instructionsPerUnit;
       const matches = pattern.matches(value);
       if (matches === undefined) at.invalid(value, this.#inBody(at, 'is too long for its pattern'));
       else if (!matches) at.invalid(value, this.#inBody(at, `should match '${pattern.source}'`));

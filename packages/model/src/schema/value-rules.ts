@@ -34,6 +34,8 @@ export interface Bound {
 /** A regular expression whose time grows with the text only. */
 export interface Pattern {
   readonly source: string;
+  /** The instructions of its program: a search takes time for each of them and each character. */
+  readonly size: number;
   /** Undefined for a text that is too long to be searched in one turn of the event loop. */
   matches(text: string): boolean | undefined;
 }
