@@ -150,6 +150,38 @@ test('watches end when their kind goes or changes, without an error', async () =
   expect(second.lines).toHaveLength(1);
 });
 
+test('objects that were stored in another version are read in the new one, and written in it', async () => {
+  const group = 'stored.example';
+  const named = {
+    group,
+    kind: 'Lamp',
+    plural: 'lamps',
+    singular: 'lamp',
+    description: '',
+    storagePrefix: 'lamps-stored',
+  };
+  const other = { group, selectableFields: {}, validate: () => {} };
+  const [hue, shade] = [{ hue: jsonField(string, '') }, { shade: jsonField(string, '') }];
+  const v1 = { ...other, version: 'v1', fields: hue, renamed: { hue: 'shade' } };
+  const v2 = { ...other, version: 'v2', fields: shade, renamed: { shade: 'hue' } };
+  await server.api.add(defineKind({ ...named, version: 'v1', fields: hue, otherVersions: [v2] }));
+  await create(lampsIn(group), lamp('old', { hue: 'red' }));
+
+  const kind = defineKind({ ...named, version: 'v2', fields: shade, otherVersions: [v1] });
+  await server.api.replace(kind);
+  const inV2 = lampsIn(group).replace('/v1/', '/v2/');
+  expect((await get(`${inV2}/old`)).body).toMatchObject({ apiVersion: `${group}/v2`, shade: 'red' });
+  expect((await get(lampsIn(group))).body).toMatchObject({ apiVersion: `${group}/v1`, items: [{ hue: 'red' }] });
+  const unchanged = await server.request('PATCH', `${inV2}/old`, {}, 'application/merge-patch+json');
+  expect(unchanged.body).toMatchObject({ apiVersion: `${group}/v2`, shade: 'red' });
+  server.api.remove(kind);
+  const onlyV2 = defineKind({ ...named, version: 'v2', fields: shade });
+  await server.api.add(onlyV2);
+  expect((await get(`${inV2}/old`)).body).toMatchObject({ apiVersion: `${group}/v2`, shade: 'red' });
+  expect(await statusOf(lampsIn(group))).toBe(404);
+  server.api.remove(onlyV2);
+});
+
 test('a kind that is removed or replaced while it is loaded is not served', async () => {
   const kind = lampOf('hasty.example');
   const added = server.api.add(kind);

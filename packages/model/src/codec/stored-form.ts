@@ -51,8 +51,9 @@ export function decodeStored(bytes: ByteString): KubeObject {
 const longNumber = /[:[,]-?[0-9]{16,}[,}\]]/;
 
 /**
- * The resourceVersion is inserted after the uid. The search is safe because a quote inside a JSON string is always
- * escaped, so these bytes can only be the member itself, and metadata is the first object that has one.
+ * The resourceVersion is inserted after the uid. For that, the canonical form of every kind begins with kind, apiVersion and
+ * metadata, whatever members follow, and has the uid before labels and annotations. So the first of these bytes are the
+ * member of the metadata: a quote inside a JSON string is always escaped.
  */
 const uidMember = ',"uid":"';
 const versionMember = ',"resourceVersion":"';

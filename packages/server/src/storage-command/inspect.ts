@@ -1,14 +1,16 @@
+import type { StoredKinds } from '@cluster-apiserver/registry';
 import { listPages, type StorageScan } from './list-pages.ts';
 
 /** Long enough for the prefix of any provider and key. */
 const prefixBytesMax = 512;
 
 /** Counts stored objects by resource and encryption provider. */
-export async function inspect(walk: StorageScan): Promise<number> {
+export async function inspect(walk: StorageScan, storedKinds: StoredKinds): Promise<number> {
   const counts = new Map<string, number>();
   for await (const entries of listPages(walk, undefined))
     for (const entry of entries) {
-      const resource = entry.key.slice(walk.keyPrefix.length + 1).split('/', 1)[0];
+      const kind = storedKinds.ofKey(entry.key);
+      const resource = kind?.storagePrefix ?? entry.key.slice(walk.keyPrefix.length + 1).split('/', 1)[0];
       const how = entry.unreadable ? 'unreadable' : findProvider(entry.value);
       const row = `${resource}\t${how}`;
       counts.set(row, (counts.get(row) ?? 0) + 1);

@@ -46,10 +46,10 @@ export async function storageCommand(
     const { client, store } = await openStorage(flags, storage, environment, log, cleanup);
     const walk = { keyPrefix, ownPrefix, clock, print, signal };
     if (command === 'inspect')
-      return await inspect({
-        ...walk,
-        store: etcdStore({ client, transformer: rawTransformer, internalPrefix: ownPrefix }),
-      });
+      return await inspect(
+        { ...walk, store: etcdStore({ client, transformer: rawTransformer, internalPrefix: ownPrefix }) },
+        storedKinds,
+      );
     if (command !== 'rewrite') throw new FlagError([`storage does inspect and rewrite\n\n${storageHelp}`]);
     if (own.after !== undefined && !own.after.startsWith(`${keyPrefix}/`))
       throw new FlagError([`--after: expected a key, which begins with ${keyPrefix}/`]);
