@@ -55,7 +55,10 @@ export interface Feed {
 export interface FollowedStore extends Store, Feed {}
 
 export interface WatchOptions {
-  /** Whether changes contain the value before; true by default. */
+  /**
+   * Whether changes contain the value before; true by default. Without it, a watch of all keys is taken for the feed of this
+   * replica: it also proves the outcome of writes whose response was lost.
+   */
   readonly withPrevious?: boolean;
   /** Whether the changes of a key are needed; the others may be left out. All are by default. */
   readonly needs?: (key: string) => boolean;

@@ -12,11 +12,19 @@ export interface OpenedStore {
   readonly client: EtcdClient;
   readonly store: FollowedStore;
   readonly events: readonly EtcdEvent[];
+  /** Resolves when its feed has begun. */
+  readonly followed: Promise<void>;
+}
+
+interface OpenOptions extends Partial<EtcdOptions> {
+  readonly transformer?: Transformer;
+  /** Whether it has a feed, as in a server, which proves the outcome of writes. */
+  readonly isFollowed?: boolean;
 }
 
 export function openStore(
   endpoints: readonly string[],
-  { transformer = identity, ...options }: Partial<EtcdOptions> & { transformer?: Transformer } = {},
+  { transformer = identity, isFollowed = false, ...options }: OpenOptions = {},
 ): OpenedStore {
   const { electionTimeoutMs } = options;
   const events: EtcdEvent[] = [];
@@ -28,7 +36,15 @@ export function openStore(
     report: (event) => events.push(event),
     ...options,
   });
-  return { client, store: etcdStore({ client, transformer, internalPrefix: '/own/' }), events };
+  const store = etcdStore({ client, transformer, internalPrefix: '/own/' });
+  return { client, store, events, followed: isFollowed ? follow(store) : Promise.resolve() };
+}
+
+async function follow(store: FollowedStore): Promise<void> {
+  const latest = await store.readLatestRevision(within(60_000));
+  const feed = store.watch('/', latest, new AbortController().signal, { withPrevious: false })[Symbol.asyncIterator]();
+  const readNext = (): Promise<unknown> => feed.next().then(({ done }) => done || readNext());
+  void readNext().catch(() => {}); // ends with the client
 }
 
 let opened = 0;

@@ -133,7 +133,8 @@ describe('three members', () => {
     traffic(when: string, writes?: number): Promise<true>;
     judge(outageMs?: number): Promise<void>;
   }> {
-    opened = openStore(etcd.endpoints);
+    opened = openStore(etcd.endpoints, { isFollowed: true });
+    await opened.followed;
     const start = (await opened.store.get('/', within(2_000))).revision;
     const { writes, stop } = startWriters(opened.store, 8);
     const traffic = (when: string, more = 100): Promise<true> => {
@@ -195,7 +196,8 @@ describe('three members', () => {
   ] as const)(
     'two of three are $how: calls fail without a hang, and succeed when they are back',
     async ({ away }) => {
-      opened = openStore(etcd.endpoints);
+      opened = openStore(etcd.endpoints, { isFollowed: true });
+      await opened.followed;
       const { client, store, events } = opened;
       await store.get('/a', within(2_000));
       const leader = await etcd.leader();
@@ -234,7 +236,8 @@ describe('three members', () => {
   );
 
   test('a call never exceeds its deadline, and does not start an outage by it', async () => {
-    opened = openStore(etcd.endpoints);
+    opened = openStore(etcd.endpoints, { isFollowed: true });
+    await opened.followed;
     const { client, store, events } = opened;
     await store.get('/a', within(2_000));
     for (const member of etcd.members) await member.signal('SIGSTOP');
@@ -259,7 +262,10 @@ describe('a member behind a network', () => {
   });
 
   test('that stops responding fails no call', async () => {
-    const { client, store } = openStore(proxies.map(({ endpoint }) => endpoint));
+    const { client, store } = openStore(
+      proxies.map(({ endpoint }) => endpoint),
+      { isFollowed: true },
+    );
     await store.get('/a', within(2_000));
     const silent = proxies.find(({ accepted }) => accepted > 0) as TcpProxy;
     silent.silent = true;
@@ -319,7 +325,7 @@ test('an outage does not end because an endpoint of another cluster responds', a
 test('after slow responses a call without a quorum fails before the timeout of its attempt', async () => {
   const one = await startEtcd();
   const proxy = await startProxy(one.endpoints[0] as string);
-  const { client, store } = openStore([proxy.endpoint], { electionTimeoutMs: 2_000 });
+  const { client, store } = openStore([proxy.endpoint], { electionTimeoutMs: 2_000, isFollowed: true });
   const read = (): Promise<unknown> => store.get('/slow/a', within(30_000));
   for (const delayMs of [0, 800, 1_500]) {
     proxy.delayMs = delayMs;

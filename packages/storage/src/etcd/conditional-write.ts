@@ -1,25 +1,22 @@
-/** What creates, updates and deletions have in common. */
-import type { Call } from '@cluster-apiserver/base';
+/**
+ * What creates, updates and deletions have in common: conditional writes that happen at most once and report their true
+ * outcome. All attempts of a write have its condition. If one may have been applied and the condition no longer holds, the
+ * feed of this replica shows whether this write or another one broke it: see `own-writes.ts`. An outcome that cannot be
+ * determined is a WriteInDoubtError.
+ */
 import { WriteInDoubtError } from '../errors.ts';
-import { equalsBytes, type Pieces } from '../pieces.ts';
 import type { Precondition } from '../store.ts';
 import type { EtcdClient } from './client.ts';
 import type { SharedLeases } from './leases.ts';
+import type { OwnWrite, OwnWrites } from './own-writes.ts';
 import type { EtcdCall } from './retrying-call.ts';
-import { type KeyValue, range } from './wire/key-value.ts';
+import { type KeyValue, range, type RangeResponse } from './wire/key-value.ts';
 
 export interface Write {
-  readonly key: string;
-  /** The revision of the last write to the key; 0 if it must have no value. */
-  readonly expected: number;
-  /** Undefined for a deletion. */
-  readonly value: Pieces | undefined;
+  readonly own: OwnWrite;
   readonly timeToLiveSeconds?: number | undefined;
   readonly preconditions?: readonly Precondition[] | undefined;
 }
-
-/** `historyNumber` is that of the history on which the write was decided. */
-export type WriteOnce = (write: Write, caller: Call, historyNumber: number) => Promise<WriteOutcome>;
 
 export type WriteOutcome =
   | { readonly applied: true; readonly revision: number }
@@ -28,6 +25,7 @@ export type WriteOutcome =
 export interface WriteDependencies {
   readonly client: EtcdClient;
   readonly leases: SharedLeases;
+  readonly ownWrites: OwnWrites;
 }
 
 /** A lease that was lost with the data of a member is replaced. A second loss in a row has another cause. */
@@ -41,14 +39,10 @@ export const acquireLease = async (
 ): Promise<number> => (timeToLiveSeconds === undefined ? 0 : leases.acquire(timeToLiveSeconds, call));
 
 /** Reads the present value while an earlier attempt may have been applied. So a failure leaves the outcome unknown. */
-export async function readCurrent(client: EtcdClient, { key }: Write, call: EtcdCall): Promise<KeyValue | undefined> {
+export async function readCurrent(client: EtcdClient, { own: { key } }: Write, call: EtcdCall): Promise<RangeResponse> {
   try {
-    return (await client.call(range, { key }, call)).values[0];
+    return await client.call(range, { key }, call);
   } catch (cause) {
     throw new WriteInDoubtError(key, { cause });
   }
 }
-
-/** Whether a stored value has the bytes of this write, after the revision that it expected. */
-export const isOwnValue = ({ value, expected }: Write, stored: KeyValue): boolean =>
-  value !== undefined && stored.modRevision > expected && equalsBytes(value, stored.value);

@@ -1,4 +1,4 @@
-import { requireValue, trackLatency } from '@cluster-apiserver/base';
+import { detach, requireValue, throwIfAborted, trackLatency } from '@cluster-apiserver/base';
 import { KeyExistsError, RevisionMismatchError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type {
@@ -16,17 +16,19 @@ import type { StoredValue } from '../stored-value.ts';
 import { awaitBeforeDeadline } from '../transform/await-before-deadline.ts';
 import type { Transformer } from '../transform/transformer.ts';
 import type { EtcdClient } from './client.ts';
+import type { WriteDependencies, WriteOutcome } from './conditional-write.ts';
+import { createOnce } from './create-once.ts';
 import { watchEtcd } from './etcd-watch.ts';
 import { SharedLeases } from './leases.ts';
 import type { HistoryReplaced } from './history.ts';
-import { LocalWrites } from './local-writes.ts';
 import { OperationTracker } from './operation-tracker.ts';
+import { type OwnWriteOptions, OwnWrites } from './own-writes.ts';
 import { createPageReader } from './page-reader.ts';
 import { ProgressRequester } from './progress.ts';
+import { replaceOnce } from './replace-once.ts';
+import type { EtcdCall } from './retrying-call.ts';
 import { readValue } from './values.ts';
 import { type KeyValue, range } from './wire/key-value.ts';
-import type { WriteOnce, WriteOutcome } from './conditional-write.ts';
-import { createConditionalWriter } from './write-once.ts';
 
 export interface EtcdStoreOptions {
   readonly client: EtcdClient;
@@ -40,27 +42,28 @@ export const etcdStore = (options: EtcdStoreOptions): FollowedStore => new EtcdS
 class EtcdStore implements FollowedStore {
   readonly #client: EtcdClient;
   readonly #transformer: Transformer;
-  readonly #watched: Transformer;
   readonly #readPages: FollowedStore['list'];
-  readonly #writeOnce: WriteOnce;
-  readonly #localWrites = new LocalWrites();
+  readonly #internalPrefix: string;
+  readonly #ownWrites: OwnWrites;
+  readonly #writeDependencies: WriteDependencies;
+  /** Part of the fence keys of this process. */
+  readonly #writerId: string;
+  #fenceKeys = 0;
   readonly #progress: ProgressRequester;
   readonly #operations: OperationTracker;
 
   constructor({ client, transformer, internalPrefix }: EtcdStoreOptions) {
-    const localWrites = this.#localWrites;
     this.#client = client;
     this.#transformer = transformer;
-    this.#watched = {
-      toStorage: transformer.toStorage,
-      fromStorage: (value, key, trace) => localWrites.take(key, value) ?? transformer.fromStorage(value, key, trace),
-    };
+    this.#internalPrefix = internalPrefix;
+    this.#writerId = client.random.uuid();
     this.#readPages = createPageReader(client, transformer);
-    this.#writeOnce = createConditionalWriter(client, new SharedLeases(client), internalPrefix);
     // The internal prefix is a sibling of the resources' prefixes.
     const resourceAt = internalPrefix.lastIndexOf('/', internalPrefix.length - 2) + 1;
     this.#progress = new ProgressRequester(client, `${internalPrefix}progress`);
     this.#operations = new OperationTracker(client, resourceAt);
+    this.#ownWrites = new OwnWrites(client, this.#progress);
+    this.#writeDependencies = { client, leases: new SharedLeases(client), ownWrites: this.#ownWrites };
   }
 
   get(key: string, caller: Call): Promise<ReadResult> {
@@ -80,7 +83,7 @@ class EtcdStore implements FollowedStore {
 
   create(key: string, value: Buffer, options: CreateOptions, caller: Call): Promise<Revision> {
     return this.#operations.track('create', key, caller, async (call) => {
-      const outcome = await this.#write(key, value, 0, options, call);
+      const outcome = await this.#writeValue(key, value, 0, options, call);
       if (outcome.applied) return revision(outcome.revision);
       const current = requireValue(outcome.current, 'the condition was that the key has no value, so it has one');
       throw new KeyExistsError(await this.#read(current, call));
@@ -89,19 +92,15 @@ class EtcdStore implements FollowedStore {
 
   update(key: string, value: Buffer, expected: Revision, options: WriteOptions, caller: Call): Promise<Revision> {
     return this.#operations.track('update', key, caller, (call) =>
-      this.#requireApplied(key, expected, call, this.#write(key, value, expected, options, call)),
+      this.#requireApplied(key, expected, call, this.#writeValue(key, value, expected, options, call)),
     );
   }
 
   delete(key: string, expected: Revision, caller: Call): Promise<Revision> {
     const { history } = this.#client;
-    return this.#operations.track('delete', key, caller, (call) =>
-      this.#requireApplied(
-        key,
-        expected,
-        call,
-        this.#writeOnce({ key, expected, value: undefined }, call, history.number),
-      ),
+    const deletion = { key, after: expected, isNext: true, stored: undefined, content: undefined };
+    return this.#operations.track('delete', key, caller, async (call) =>
+      this.#requireApplied(key, expected, call, this.#write(deletion, {}, toWriteCall(call, history.number))),
     );
   }
 
@@ -111,8 +110,18 @@ class EtcdStore implements FollowedStore {
     signal: AbortSignal,
     { withPrevious = true, needs = () => true }: WatchOptions = {},
   ): AsyncIterable<ChangeSet> {
+    // The feed of this replica: it has the changes of all keys.
+    const ownWrites = !withPrevious && this.#internalPrefix.startsWith(prefix) ? this.#ownWrites : undefined;
     const progress = this.#progress;
-    return watchEtcd(this.#client, this.#watched, { prefix, after, signal, withPrevious, needs, progress });
+    return watchEtcd(this.#client, this.#transformer, {
+      prefix,
+      after,
+      signal,
+      withPrevious,
+      needs,
+      ownWrites,
+      progress,
+    });
   }
 
   readLatestRevision(call: Call): Promise<Revision> {
@@ -140,33 +149,51 @@ class EtcdStore implements FollowedStore {
     return awaitBeforeDeadline(readValue(this.#transformer, keyValue, call.trace), call, this.#client.clock);
   }
 
-  async #write(
+  async #writeValue(
     key: string,
     value: Buffer,
     expected: number,
-    { timeToLiveSeconds, source, preconditions }: CreateOptions,
-    call: Call,
+    options: CreateOptions,
+    caller: Call,
   ): Promise<WriteOutcome> {
     const { clock, history } = this.#client;
     const { number } = history;
     // Writes of the same turn are encrypted together, which takes less time for each.
     await Promise.resolve();
     // Encrypted once for all attempts, because the write is recognised by its bytes.
-    const stored = await awaitBeforeDeadline(this.#transformer.toStorage(value, key, call.trace), call, clock);
-    this.#localWrites.add(key, value, source, stored);
-    let applied = false;
+    const stored = await awaitBeforeDeadline(this.#transformer.toStorage(value, key, caller.trace), caller, clock);
+    const call = toWriteCall(caller, number);
+    // What is created comes after everything that is known. Only the first call of a client has to read it.
+    const after = expected || history.revision || (await this.#client.readLatestRevision(call));
+    const content = { value, source: options.source };
+    return this.#write({ key, after, isNext: expected > 0, stored, content }, options, call);
+  }
+
+  async #write(
+    written: OwnWriteOptions,
+    { timeToLiveSeconds, preconditions }: CreateOptions,
+    call: WriteCall,
+  ): Promise<WriteOutcome> {
+    const sinceMs = this.#client.stallAwareClock.nowMs();
+    const own = this.#ownWrites.begin(written);
+    let isApplied = false;
     try {
-      const write = { key, expected, value: stored, timeToLiveSeconds, preconditions };
-      const outcome = await this.#writeOnce(write, call, number);
-      if (outcome.applied) {
-        applied = true;
-        history.noteValue({ key, value: stored, modRevision: outcome.revision }, number);
-      }
+      const write = { own, timeToLiveSeconds, preconditions };
+      const outcome = await (own.isNext
+        ? replaceOnce(this.#writeDependencies, write, call)
+        : createOnce(this.#writeDependencies, write, this.#nextFenceKey, { ...call, sinceMs }));
+      isApplied = outcome.applied;
+      const { key, stored } = own;
+      if (outcome.applied && stored)
+        this.#client.history.noteValue({ key, value: stored, modRevision: outcome.revision }, call.historyNumber);
       return outcome;
     } finally {
-      if (!applied) this.#localWrites.remove(key, stored);
+      this.#ownWrites.end(own, isApplied);
     }
   }
+
+  // The name `seals` is older than the word "fence key"; other versions of the server use the same keys.
+  readonly #nextFenceKey = (): string => `${this.#internalPrefix}seals/${this.#writerId}/${this.#fenceKeys++}`;
 
   async #requireApplied(
     key: string,
@@ -179,4 +206,13 @@ class EtcdStore implements FollowedStore {
     const current = outcome.current && (await this.#read(outcome.current, call));
     throw new RevisionMismatchError(key, expected, current);
   }
+}
+
+/** `historyNumber` is that of the history on which the write was decided. */
+type WriteCall = EtcdCall & { readonly historyNumber: number };
+
+/** From now on the write continues without its caller, because its outcome must become known. */
+function toWriteCall(caller: Call, historyNumber: number): WriteCall {
+  throwIfAborted(caller);
+  return { ...detach(caller), historyNumber };
 }

@@ -27,6 +27,7 @@ test('a watch that finds no leader for long tries again soon enough for the read
     after: revision(1),
     signal: leaving.signal,
     withPrevious: false,
+    ownWrites: undefined,
     needs: () => true,
     progress: { add: () => () => {} },
   });

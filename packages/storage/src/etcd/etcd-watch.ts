@@ -10,6 +10,7 @@ import type { ChangeSet, Entry } from '../store.ts';
 import type { Transformer } from '../transform/transformer.ts';
 import type { EtcdClient, MemberConnection } from './client.ts';
 import { prefixEnd, rangeStart } from './keys.ts';
+import type { OwnWrites } from './own-writes.ts';
 import type { ProgressRequester } from './progress.ts';
 import { EtcdFault } from './transport.ts';
 import { awaitKeys, entryOf, PendingEntry, readEntry } from './values.ts';
@@ -30,6 +31,8 @@ export interface EtcdWatchOptions {
   readonly withPrevious: boolean;
   /** Whether the changes of a key are needed; the others are left out. */
   readonly needs: (key: string) => boolean;
+  /** Of the replica whose feed this watch is. */
+  readonly ownWrites: OwnWrites | undefined;
   readonly progress: Pick<ProgressRequester, 'add'>;
 }
 
@@ -51,7 +54,7 @@ export async function* watchEtcd(
   transformer: Transformer,
   options: EtcdWatchOptions,
 ): AsyncGenerator<ChangeSet> {
-  const { signal } = options;
+  const { signal, ownWrites } = options;
   const { history } = client;
   const { number } = history;
   const requireSameHistory = (): void => {
@@ -59,6 +62,7 @@ export async function* watchEtcd(
   };
   const pauses = backoff({ firstMs: reconnectFirstMs, maxMs: reconnectMaxMs }, client.random);
   let delivered = options.after;
+  ownWrites?.beginFeed(delivered);
   while (!signal.aborted) {
     requireSameHistory();
     const connection = await connect(client);
@@ -79,6 +83,7 @@ export async function* watchEtcd(
               requireSameHistory();
               pauses.reset();
               delivered = set.revision;
+              ownWrites?.advance(delivered);
               yield completed(set);
             }
           }
@@ -218,7 +223,7 @@ class MemberWatch {
   }
 
   #read(events: readonly WatchEvent[], pending: PendingEntry[]): ReadSet['changes'] {
-    const { withPrevious, needs } = this.#options;
+    const { withPrevious, needs, ownWrites } = this.#options;
     const read = (value: KeyValue): Read => {
       const entry = readEntry(this.#transformer, value);
       if (entry instanceof PendingEntry) pending.push(entry);
@@ -226,13 +231,16 @@ class MemberWatch {
     };
     const changes: { key: string; current: Read; previous: Read }[] = [];
     for (const { deleted, current, previous } of events) {
-      if (!needs(current.key)) continue;
+      const { key, modRevision } = current;
+      const written = ownWrites?.note(key, modRevision, deleted ? undefined : current.value);
+      if (!needs(key)) continue;
       // The previous value belongs to the history too, and may have been compacted meanwhile.
       if (withPrevious && !previous && (deleted || current.createRevision < current.modRevision))
-        throw new RevisionCompactedError(revision(current.modRevision - 1));
+        throw new RevisionCompactedError(revision(modRevision - 1));
+      const own = written && { key, revision: revision(modRevision), stale: false, ...written };
       changes.push({
-        key: current.key,
-        current: deleted ? undefined : read(current),
+        key,
+        current: deleted ? undefined : (own ?? read(current)),
         previous: previous && read(previous),
       });
     }

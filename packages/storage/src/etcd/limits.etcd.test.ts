@@ -56,7 +56,7 @@ test('a list returns readable values, and unreadable entries in the place of oth
 
 test('a full etcd refuses writes at once, while reads, deletions and compaction go on', async () => {
   const small = await startEtcd({ flags: ['--quota-backend-bytes', String(quotaBytes)] });
-  const { store, client } = openStore(small.endpoints);
+  const { store, client } = openStore(small.endpoints, { isFollowed: true });
   const chunk = Buffer.alloc(500_000);
   let last = await store.create('/fill/0', chunk, {}, within(5_000));
   let error: unknown;

@@ -36,9 +36,10 @@ beforeAll(async () => {
 afterAll(() => etcd.stop());
 beforeEach(async () => {
   proxy = await startProxy(etcd.endpoints[0] as string);
-  ours = openStore([proxy.endpoint]);
+  ours = openStore([proxy.endpoint], { isFollowed: true });
   theirs = openStore(etcd.endpoints);
   key = `/once/${run++}/a`;
+  await ours.followed;
   began = await theirs.store.readLatestRevision(within(5_000));
 });
 afterEach(async () => {
@@ -191,7 +192,6 @@ test.each<Since>([
 
 test.each<{ others: string; act: (first: Revision) => Promise<Revision>; left: string }>([
   { others: 'wrote something else first', act: (first) => update(theirs.store, 'theirs', first), left: 'theirs' },
-  { others: 'wrote the same bytes first', act: (first) => update(theirs.store, 'mine', first), left: 'mine' },
   {
     others: 'wrote something else and then the same bytes',
     act: async (first) => update(theirs.store, 'mine', await update(theirs.store, 'theirs', first)),
@@ -210,17 +210,29 @@ test.each<{ others: string; act: (first: Revision) => Promise<Revision>; left: s
   expect(outcome).toMatchObject({ current: { revision: last, value: bytes(left) } });
 });
 
-test.each<{ others: string; act: (first: Revision) => Promise<Revision> }>([
-  { others: 'changed the key', act: (first) => update(theirs.store, 'theirs', first) },
-  // It cannot be known that the first attempt never arrived.
-  { others: 'deleted the key', act: (first) => remove(theirs.store, first) },
-])('a deletion in doubt is refused if others $others first', async ({ act }) => {
+test('a deletion in doubt is refused if others changed the key first', async () => {
   const first = await create(ours.store, 'first');
   const outcome = await loseRequest(
     () => remove(ours.store, first),
-    () => act(first),
+    () => update(theirs.store, 'theirs', first),
   );
   expect(outcome).toBeInstanceOf(RevisionMismatchError);
+});
+
+// It makes no difference to either writer whose change it was.
+test.each<{ what: string; act: (store: FollowedStore, first: Revision) => Promise<Revision> }>([
+  { what: 'a deletion', act: (store, first) => remove(store, first) },
+  { what: 'an update', act: (store, first) => update(store, 'same', first) },
+])('$what in doubt counts as applied if a twin by others came first, and has its revision', async ({ act }) => {
+  const first = await create(ours.store, 'first');
+  let theirRevision: Revision | undefined;
+  const outcome = await loseRequest(
+    () => act(ours.store, first),
+    async () => {
+      theirRevision = await act(theirs.store, first);
+    },
+  );
+  expect(outcome).toBe(theirRevision);
 });
 
 test('without doubt equal bytes by another writer are a conflict', async () => {
@@ -345,7 +357,7 @@ describe('a write that etcd has no space for', () => {
   let applies: boolean;
   let meanwhile: () => Promise<unknown>;
   let crowded: OpenedStore;
-  beforeEach(() => {
+  beforeEach(async () => {
     applies = false;
     meanwhile = nothing;
     const connect = withWrites(async (send, question) => {
@@ -355,7 +367,8 @@ describe('a write that etcd has no space for', () => {
       await meanwhile();
       throw noSpace();
     });
-    crowded = openStore(etcd.endpoints, { connect });
+    crowded = openStore(etcd.endpoints, { connect, isFollowed: true });
+    await crowded.followed;
   });
   afterEach(() => crowded.client.close());
 
@@ -394,7 +407,7 @@ describe('a write that etcd has no space for', () => {
   });
 });
 
-test('a deletion whose receipt took the last space of etcd is ours', async () => {
+test('a deletion that etcd refuses for lack of space, after it has applied it, is ours', async () => {
   let refusals = 0;
   const connect = withWrites(async (send) => {
     const answer = await send();
@@ -402,7 +415,8 @@ test('a deletion whose receipt took the last space of etcd is ours', async () =>
     return answer;
   });
   const at = await create(theirs.store, 'theirs');
-  const crowded = openStore(etcd.endpoints, { connect });
+  const crowded = openStore(etcd.endpoints, { connect, isFollowed: true });
+  await crowded.followed;
   const deleted = await remove(crowded.store, at);
   expect(deleted).toBeGreaterThan(at);
   expect((await theirs.store.get(key, within(1_000))).stored).toBeUndefined();

@@ -14,6 +14,7 @@ import {
   type Write,
 } from './history.ts';
 import { checkHistory } from './check-history.ts';
+import { withoutTwins } from './twins.ts';
 import { type SimulatedHistory, unanswered, simulateHistory } from './simulated-history.ts';
 
 // Tests the checker: a simulated store produces correct histories, and each test injects one defect that a broken
@@ -505,3 +506,11 @@ function changeList(
   if (one?.outcome.result !== 'listed') return false;
   return swap(history, one, { ...one, outcome: { ...one.outcome, items: new Map(lie([...one.outcome.items])) } });
 }
+
+test('the second of two deletions at one revision is left out if both ran at the same time', () => {
+  const first = operation({ verb: 'delete', name: 'a' }, { result: 'written', revision: 3, state: written('x') }, 1);
+  const later = { ...first, id: 'later', invokedMs: first.returnedMs, returnedMs: first.returnedMs + 1 };
+  const twin = { ...first, id: 'twin' };
+  expect(withoutTwins([first, twin, later])).toEqual([first, later]);
+  expect(withoutTwins([first, { ...twin, action: { verb: 'delete', name: 'b' } }])).toHaveLength(2);
+});

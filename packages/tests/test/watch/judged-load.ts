@@ -2,6 +2,7 @@ import { type Random, seededRandom } from '@cluster-apiserver/base';
 import { until } from '@cluster-apiserver/testkit/until';
 import { memberAt } from '@cluster-apiserver/testkit/etcd-gateway';
 import { checkHistory } from '../fault/check-history.ts';
+import { withoutTwins } from '../fault/twins.ts';
 import type { Client } from '../fault/client.ts';
 import { type DecryptedChange, decryptChanges, keyPrefix, parseEntries } from '../fault/etcd-log.ts';
 import type { Compaction, Operation } from '../fault/history.ts';
@@ -116,7 +117,10 @@ export async function startJudgedLoad({
           ...[...byLoss].flatMap(([lost, group]) =>
             checkStreams(group, { log, headRevision, compactions: [...compactions, ...lost] }),
           ),
-          ...checkHistory(load.history, parseEntries(changes), [...compactions, ...[...byLoss.keys()].flat()]),
+          ...checkHistory(withoutTwins(load.history), parseEntries(changes), [
+            ...compactions,
+            ...[...byLoss.keys()].flat(),
+          ]),
         ],
         late,
         writes: log.length,

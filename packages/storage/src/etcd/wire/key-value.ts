@@ -60,14 +60,6 @@ export interface ConditionalWrite {
   readonly fenceKey?: string | undefined;
   /** Other keys, and the revisions of their last writes. */
   readonly preconditions?: readonly Precondition[] | undefined;
-  /** Another key that is written in the same transaction. */
-  readonly receipt?: Receipt | undefined;
-}
-
-/** Identifies the writer at the revision of a write. */
-export interface Receipt {
-  readonly key: string;
-  readonly value: string;
 }
 
 export interface TxnResponse {
@@ -171,19 +163,18 @@ const empty = Buffer.alloc(0);
 
 export const conditionalWrite: Rpc<ConditionalWrite, TxnResponse> = {
   path: '/etcdserverpb.KV/Txn',
-  encode: ({ key, expected, value, lease, fenceKey, preconditions = [], receipt }) =>
+  encode: ({ key, expected, value, lease, fenceKey, preconditions = [] }) =>
     encodeMessage((to) => {
       writeCompare(to, key, expected);
       if (fenceKey !== undefined) writeCompare(to, fenceKey, 0);
       for (const precondition of preconditions) writeCompare(to, precondition.key, precondition.revision);
       if (value === undefined) writeDeletion(to, key);
       else writePutOperation(to, key, value, lease);
-      if (receipt) writePutOperation(to, receipt.key, [Buffer.from(receipt.value)], 0);
       writeReadOperation(to, txnFields.failure, key);
     }),
   decode: readTxnResponse,
   headerOf: ({ header }) => header,
-  takesData: ({ value, receipt }) => value !== undefined || receipt !== undefined,
+  takesData: ({ value }) => value !== undefined,
   // No key has this revision, but etcd checks the rights to everything in a transaction.
   withoutEffect: (write) => ({ ...write, expected: Number.MAX_SAFE_INTEGER, value: write.value && [empty], lease: 0 }),
 };
