@@ -376,6 +376,7 @@ test('all loads at once are admitted for a bounded time in each iteration, and e
     refill('close', 5);
     refill('piece', 0.5);
     refill('feed');
+    refill('write');
   }
   const list = (): void => {
     void loop.schedule((shouldYield) => {
@@ -394,7 +395,7 @@ test('all loads at once are admitted for a bounded time in each iteration, and e
     expect(nowMs() - beganMs).toBeLessThanOrEqual(2 * iterationMs + stepMs);
     endRests();
   }
-  for (const lane of ['request', 'response', 'accept', 'begin', 'close', 'piece', 'feed', 'watch', 'bulk'])
+  for (const lane of ['request', 'response', 'accept', 'begin', 'close', 'piece', 'feed', 'watch', 'write', 'bulk'])
     expect([lane, done.get(lane)]).toEqual([lane, expect.any(Number)]);
   // The lanes have shares of about the same size: none takes all of the time from another.
   expect(done.get('request')).toBeGreaterThan(20);

@@ -117,6 +117,8 @@ const createLanes = () => ({
   feed: new Lane({ refillMs: 4 }),
   /** Changes on their way to watchers. */
   watch: new Lane({ refillMs: 2, savedMs: 4 }),
+  /** Small writes whose body arrives in an iteration that is late already. */
+  write: new Lane({ refillMs: 4 }),
   /** Lists, large writes, encodings, and whatever becomes ready in thousands at one moment. */
   bulk: new Lane({ refillMs: 1, savedMs: 4, sliceMs: 4, stepMs: 1 / 8 }),
 });
@@ -175,10 +177,10 @@ export class Loop {
     return this.#beganMs !== undefined && this.#clock.monotonicMs() - this.#beganMs >= iterationMs;
   }
 
-  /** Queues long work. Its `shouldYield` says when it should let others run. */
-  schedule<T>(task: (shouldYield: () => boolean) => T): Promise<T> {
+  /** Queues work, which is usually long. Its `shouldYield` says when long work should let others run. */
+  schedule<T>(task: (shouldYield: () => boolean) => T, name: LaneName = 'bulk'): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.queue('bulk', () => {
+      this.queue(name, () => {
         try {
           resolve(task(this.#shouldYield));
         } catch (error) {

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { type Call, callUntil } from './call.ts';
 import { type Clock, systemClock } from './clock.ts';
+import { iterationMs, loopOf } from './loop.ts';
 import { runSync, runTask, awaitValue, type SyncTask, type Task } from './task.ts';
 
 /** A slice saves up its time, a millisecond in each iteration. */
@@ -40,6 +41,24 @@ test('a task of a few milliseconds completes synchronously, however many steps i
     ),
   ).toBe('done');
   expect(iterations()).toBe(0);
+});
+
+test('a short task waits in an iteration that is late, and does not take the time of long work', async () => {
+  const { clock, spend, iterations } = manualClock();
+  loopOf(clock).queue('request', () => {});
+  spend(iterationMs);
+  let taken = 0;
+  const results = Array.from({ length: 12 }, async () =>
+    runTask(
+      clock,
+      call,
+      steps(1, () => (spend(1), taken++)),
+    ),
+  );
+  expect(taken).toBe(0);
+  expect(await Promise.all(results)).toEqual(Array(12).fill('done'));
+  // Four in each, and one in which the lane gets its time back.
+  expect(iterations()).toBeLessThanOrEqual(4);
 });
 
 test('a longer task continues in slices, and so does its caller', async () => {

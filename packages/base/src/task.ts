@@ -52,10 +52,20 @@ export const largeBytesMin = 32 * 1024;
 export function runTask<T>(clock: Clock, call: Call | undefined, task: Task<T>, isLarge: true): Promise<T>;
 export function runTask<T>(clock: Clock, call: Call | undefined, task: Task<T>, isLarge?: boolean): T | Promise<T>;
 export function runTask<T>(clock: Clock, call: Call | undefined, task: Task<T>, isLarge = false): T | Promise<T> {
-  if (isLarge || loopOf(clock).isLate) return runInSlices(clock, call, task, undefined);
-  const first = runSlice(task, () => task.next(), startSlice(clock));
+  if (isLarge) return runInSlices(clock, call, task, undefined);
+  if (loopOf(clock).isLate) return runLate(clock, call, task);
+  const first = runFirstSlice(clock, task);
   return first.done ? first.value : runInSlices(clock, call, task, first);
 }
+
+/** In the next iteration of the event loop that has time for small writes. */
+async function runLate<T>(clock: Clock, call: Call | undefined, task: Task<T>): Promise<T> {
+  const first = await loopOf(clock).schedule(() => runFirstSlice(clock, task), 'write');
+  return first.done ? first.value : runInSlices(clock, call, task, first);
+}
+
+const runFirstSlice = <T>(clock: Clock, task: Task<T>): IteratorResult<Promise<unknown> | undefined, T> =>
+  runSlice(task, () => task.next(), startSlice(clock));
 
 async function runInSlices<T>(
   clock: Clock,
