@@ -27,17 +27,25 @@ export const objectResponse = (
   status: number,
   outcome: Outcome,
 ): ApiResponse | Promise<ApiResponse> => {
-  const answer = (object: EncodableObject): ApiResponse | Promise<ApiResponse> => {
-    if (context.audit?.wantsResponseObject) {
-      const text = objectJson(resource, format.transform, object.json, { nowMs: resource.clock.now() });
-      context.audit.logResponseObject(text, object.json.length);
-    }
-    return respond(context, format.encoding, status, objectBody(resource, format, object));
-  };
-  return isConvertedBefore(resource)
-    ? convertBefore(resource, [outcome], context.call).then(([only]) => answer(requireValue(only)))
-    : answer(outcome);
+  if (!isConvertedBefore(resource)) return encodedObject(context, resource, format, status, outcome);
+  return convertBefore(resource, [outcome], context.call).then(([only]) =>
+    encodedObject(context, resource, format, status, requireValue(only, 'a conversion leaves out no object')),
+  );
 };
+
+function encodedObject(
+  context: AuthenticatedContext,
+  resource: Resource,
+  format: ResponseFormat,
+  status: number,
+  object: EncodableObject,
+): ApiResponse | Promise<ApiResponse> {
+  if (context.audit?.wantsResponseObject) {
+    const text = objectJson(resource, format.transform, object.json, { nowMs: resource.clock.now() });
+    context.audit.logResponseObject(text, object.json.length);
+  }
+  return respond(context, format.encoding, status, objectBody(resource, format, object));
+}
 
 /** An object that was built for this response and is not stored, such as a review. */
 export const unstoredObjectResponse = (
@@ -72,17 +80,24 @@ export const listResponse = (
   format: ResponseFormat,
   list: ObjectList,
 ): ApiResponse | Promise<ApiResponse> => {
-  const answer = (whole: EncodableList): ApiResponse | Promise<ApiResponse> => {
-    if (context.audit?.wantsResponseObject) {
-      const text = listJson(resource, format.transform, whole, resource.clock.now());
-      context.audit.logResponseObject(text, countCharacters(whole.items));
-    }
-    return respond(context, format.encoding, 200, listBody(resource, format, whole));
-  };
-  return isConvertedBefore(resource)
-    ? convertBefore(resource, list.items, context.call).then((items) => answer({ ...list, items }))
-    : answer(list);
+  if (!isConvertedBefore(resource)) return encodedList(context, resource, format, list);
+  return convertBefore(resource, list.items, context.call).then((items) =>
+    encodedList(context, resource, format, { ...list, items }),
+  );
 };
+
+function encodedList(
+  context: AuthenticatedContext,
+  resource: Resource,
+  format: ResponseFormat,
+  list: EncodableList,
+): ApiResponse | Promise<ApiResponse> {
+  if (context.audit?.wantsResponseObject) {
+    const text = listJson(resource, format.transform, list, resource.clock.now());
+    context.audit.logResponseObject(text, countCharacters(list.items));
+  }
+  return respond(context, format.encoding, 200, listBody(resource, format, list));
+}
 
 function respond(
   context: RequestInfoContext,

@@ -1,11 +1,11 @@
 import type { ApiResponse } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
 
-/** Handles a non-resource path. `parameters` are the placeholders of its pattern, `paths` all registered patterns. */
+/** Handles a non-resource path. `parameters` are the placeholders of its pattern, `paths` lists all registered patterns. */
 export type NonResourceHandler = (
   context: AuthenticatedContext,
   parameters: Readonly<Record<string, string>>,
-  paths: readonly string[],
+  paths: () => readonly string[],
 ) => ApiResponse | Promise<ApiResponse>;
 
 /** Paths that appear and go with what is served. */

@@ -23,7 +23,7 @@ export function createNonResourceRouter(
     router.all(pattern, (request: Request, response: Response<unknown, PendingRequest>) => {
       const { context, resolve, reject } = response.locals;
       Promise.resolve()
-        .then(() => (isReadMethod(request.method) ? handler(context, parametersOf(request), paths()) : notAllowed()))
+        .then(() => (isReadMethod(request.method) ? handler(context, parametersOf(request), paths) : notAllowed()))
         .then(resolve, reject);
     });
   }
@@ -39,7 +39,7 @@ export function createNonResourceRouter(
   return (context) => {
     for (const { find } of live) {
       const handler = find(context.info.path);
-      if (handler) return isReadMethod(context.request.method) ? handler(context, noParameters, []) : notAllowed();
+      if (handler) return isReadMethod(context.request.method) ? handler(context, noParameters, paths) : notAllowed();
     }
     return fixed(context);
   };

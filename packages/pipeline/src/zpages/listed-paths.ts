@@ -4,7 +4,7 @@ import type { NonResourceRoutes } from '../non-resource/router.ts';
 const root: NonResourceHandler = ({ auditId }, _, paths) => ({
   status: 200,
   headers: { 'audit-id': auditId, 'cache-control': 'no-cache, private', 'content-type': 'application/json' },
-  body: Buffer.from(`${JSON.stringify({ paths: listPaths(paths) }, null, 2)}\n`),
+  body: Buffer.from(`${JSON.stringify({ paths: listPaths(paths()) }, null, 2)}\n`),
 });
 
 /** The non-resource paths, as kube-apiserver lists them. */

@@ -76,9 +76,9 @@ const zpageHandler =
     const format = negotiateZpage(context, kind);
     const name = kind.toLowerCase();
     if (format === 'text')
-      return textResponse(context.auditId, 200, `\n${component} ${name}\n${warning}\n${text(paths).join('')}`);
+      return textResponse(context.auditId, 200, `\n${component} ${name}\n${warning}\n${text(paths()).join('')}`);
     const { version, encoding } = format;
-    const value = { kind, apiVersion: `${zpageGroup}/${version}`, metadata: { name: component }, ...members(paths) };
+    const value = { kind, apiVersion: `${zpageGroup}/${version}`, metadata: { name: component }, ...members(paths()) };
     const deprecation = `299 - "This version of the ${name} endpoint is deprecated. Please use a newer version."`;
     return {
       status: 200,
