@@ -164,12 +164,15 @@ class UnreadableObject implements CacheItem {
   readonly key: ByteString;
   readonly revision: Revision;
   readonly unreadable: CorruptValueError;
+  /** Whether it could not be decrypted. Another replica may have its key. */
+  readonly isEncrypted: boolean;
   readonly weight = overheadBytes;
 
-  constructor(key: ByteString, revision: Revision, unreadable: CorruptValueError) {
+  constructor(key: ByteString, revision: Revision, unreadable: CorruptValueError, isEncrypted: boolean) {
     this.key = key;
     this.revision = revision;
     this.unreadable = unreadable;
+    this.isEncrypted = isEncrypted;
   }
 }
 
@@ -211,11 +214,11 @@ export function collectionFormOf(kind: Kind, keyPrefix: string): CollectionDescr
 }
 
 function readEntry(kind: Kind, entry: Entry, key: ByteString): CachedObject {
-  if (entry.unreadable) return new UnreadableObject(key, entry.revision, entry.unreadable);
+  if (entry.unreadable) return new UnreadableObject(key, entry.revision, entry.unreadable, true);
   try {
     return readStored(kind, entry, key);
   } catch (error) {
-    if (error instanceof CorruptValueError) return new UnreadableObject(key, entry.revision, error);
+    if (error instanceof CorruptValueError) return new UnreadableObject(key, entry.revision, error, false);
     throw error;
   }
 }

@@ -50,6 +50,37 @@ describe('an object that cannot be read', () => {
   });
 });
 
+describe('an object whose key this replica does not have', () => {
+  const foreign = (entry: Entry): Entry =>
+    entry.key.endsWith('/foreign')
+      ? { key: entry.key, revision: entry.revision, unreadable: new CorruptValueError([entry.key]) }
+      : entry;
+
+  beforeEach(async () => {
+    await watched.registry.cache.close();
+    open({
+      ...watched.memory,
+      watch: async function* (...args) {
+        for await (const { changes, ...set } of watched.memory.watch(...args))
+          yield { ...set, changes: changes.map((one) => ({ ...one, current: one.current && foreign(one.current) })) };
+      },
+    });
+  });
+
+  test.each(['missed', 'followed'])(
+    'is removed: a watch that has %s it ends, as its client may know it from another replica',
+    async (how) => {
+      const at = await make('foreign');
+      await settled();
+      const early = how === 'followed' ? await begin({ resourceVersion: String(at) }) : undefined;
+      await watched.memory.delete('/registry/robots/n/foreign', at, call);
+      await settled();
+      const watching = early ?? (await begin({ resourceVersion: String(at) }));
+      await expect(next(watching, 1)).rejects.toThrow('/registry/robots/n/foreign');
+    },
+  );
+});
+
 describe('an object whose key is unavailable at present', () => {
   let locked: boolean;
   const seal = (entry: Entry): Entry =>

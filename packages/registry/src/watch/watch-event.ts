@@ -101,15 +101,15 @@ export class PendingChange {
 
   /**
    * The event for watchers with a selector: an object that begins to match is added, one that ceases to match is deleted.
-   * Undefined if it matched neither before nor after. Throws CorruptValueError if the object is unreadable, or was at
-   * present: a client that lists at another replica may know the previous version.
+   * Undefined if it matched neither before nor after. Throws CorruptValueError if the object is unreadable, or was and may
+   * have been read by another replica: then the client may know it from there.
    */
   eventFor(matches: ((object: StoredObject) => boolean) | undefined): ObjectEvent | undefined {
     const { current, previous } = this.change;
-    if (previous?.unreadable?.isPermanent === false) throw previous.unreadable;
-    // An object that was unreadable for good has never been sent.
-    const before = previous && !previous.unreadable && (!matches || matches(previous)) ? previous : undefined;
+    if (previous?.unreadable && previous.isEncrypted) throw previous.unreadable;
     if (current?.unreadable) throw current.unreadable;
+    // An object that cannot be decoded has never been sent.
+    const before = previous && !previous.unreadable && (!matches || matches(previous)) ? previous : undefined;
     if (current && (!matches || matches(current))) return this.#event(before ? 'MODIFIED' : 'ADDED', current);
     // The last state that the client knew, with the revision of the removal, from which a watch can resume.
     return before && (this.#events.DELETED ?? this.#event('DELETED', new DeletedObject(before, this.change.revision)));
