@@ -142,6 +142,27 @@ test('changes that arrive while a collection is loaded again are in it', async (
   expect(slow()?.get('gone')).toBeUndefined();
 });
 
+test('a change whose key is missing makes the load of its collection void, and another one follows', async () => {
+  fails = true;
+  await put(`${underKms}a`);
+  await caughtUp();
+  await until('the suspension', () => reports.includes('suspended') || undefined);
+  fails = false;
+  const [listing, hanging] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  answersOf = (key) => (key.endsWith('/a') ? listing.promise : hanging.promise);
+  asked = [];
+  cache.retryUnreadable();
+  await until('the list', () => asked.length > 0 || undefined);
+  await put(`${underKms}b`);
+  await caughtUp();
+  listing.resolve();
+  expect(isServed()).toBeUndefined();
+  hanging.resolve();
+  await until('the collection', isServed);
+  for (const name of ['a', 'b']) expect(slow()?.get(name)?.text).toBe(`${underKms}${name}`);
+  expect(reports).toEqual(['loaded', 'suspended', 'collection loaded']);
+});
+
 test('a list of the past waits for its keys, and not beyond its deadline', async () => {
   const plugin = Promise.withResolvers<void>();
   await put(`${underKms}a`);

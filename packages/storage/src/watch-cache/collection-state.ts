@@ -20,8 +20,11 @@ export interface Subscriber<Item> {
 /** A load that is complete. */
 export interface Loaded {
   readonly revision: Revision;
-  /** Replaces the contents at once by what was loaded, which is the state at `now`. Returns the number of objects. */
-  readonly publish: (now: Revision) => number;
+  /**
+   * Replaces the contents at once by what was loaded, which is the state at `now`. Returns the number of objects; undefined
+   * if the collection was suspended or detached meanwhile.
+   */
+  readonly publish: (now: Revision) => number | undefined;
 }
 
 /** The weight of the previous versions of objects, which only the window keeps. */
@@ -142,9 +145,9 @@ export class CollectionState<Item extends CacheItem> {
     }
   }
 
-  #publish(load: CollectionLoad<Item>, now: Revision): number {
-    // Ended meanwhile: it lacks the changes since.
-    if (this.#load !== load) return 0;
+  #publish(load: CollectionLoad<Item>, now: Revision): number | undefined {
+    // It lacks the changes since.
+    if (this.#load !== load) return undefined;
     this.#load = undefined;
     const contents = load.finish();
     this.#isLoaded = true;

@@ -5,7 +5,7 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
-test('it gets, replaces, deletes and iterates', () => {
+test('it gets, replaces and deletes', () => {
   const map = new LargeMap<number>();
   for (let n = 0; n < 1_000; n++) map.set(`ns/account-${n}`, n);
   map.set('ns/account-7', -7);
@@ -14,7 +14,6 @@ test('it gets, replaces, deletes and iterates', () => {
   expect(map.size).toBe(999);
   expect(map.get('ns/account-7')).toBe(-7);
   expect(map.get('ns/account-8')).toBeUndefined();
-  expect(new Set([...map].map(([key]) => key)).size).toBe(999);
 });
 
 test.each([

@@ -1,5 +1,3 @@
-import { requireValue } from '@cluster-apiserver/base';
-
 /** Enough that each part of a million entries grows within about a millisecond. A power of two. */
 const partCount = 64;
 
@@ -8,7 +6,8 @@ const partCount = 64;
  * for 65 ms at half a million; here only one of many parts grows at a time.
  */
 export class LargeMap<Value> {
-  readonly #parts: readonly Map<string, Value>[] = Array.from({ length: partCount }, () => new Map<string, Value>());
+  /** Made when they are needed: most collections are small. */
+  readonly #parts: (Map<string, Value> | undefined)[] = new Array<undefined>(partCount).fill(undefined);
   #size = 0;
 
   get size(): number {
@@ -16,31 +15,23 @@ export class LargeMap<Value> {
   }
 
   get(key: string): Value | undefined {
-    return this.#partOf(key).get(key);
+    return this.#parts[partOf(key)]?.get(key);
   }
 
   set(key: string, value: Value): void {
-    const part = this.#partOf(key);
+    const part = (this.#parts[partOf(key)] ??= new Map());
     const before = part.size;
     part.set(key, value);
     this.#size += part.size - before;
   }
 
   delete(key: string): void {
-    if (this.#partOf(key).delete(key)) this.#size--;
+    if (this.#parts[partOf(key)]?.delete(key)) this.#size--;
   }
+}
 
-  /** The entries, in no order. */
-  *[Symbol.iterator](): Generator<[string, Value]> {
-    for (const part of this.#parts) yield* part;
-  }
-
-  #partOf(key: string): Map<string, Value> {
-    let hash = 0;
-    for (let at = 0; at < key.length; at++) hash = Math.imul(hash, 31) + key.charCodeAt(at);
-    return requireValue(
-      this.#parts[(hash ^ (hash >>> 16)) & (partCount - 1)],
-      'the index is below the number of parts',
-    );
-  }
+function partOf(key: string): number {
+  let hash = 0;
+  for (let at = 0; at < key.length; at++) hash = (Math.imul(hash, 31) + key.charCodeAt(at)) | 0;
+  return (hash ^ (hash >>> 16)) & (partCount - 1);
 }

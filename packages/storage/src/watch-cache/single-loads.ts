@@ -30,8 +30,17 @@ export class SingleLoads<Item extends CacheItem> {
     this.#freshness = freshness;
   }
 
-  /** Loads a collection again and again until it is ready, from the beginning if it is being loaded. */
-  begin(state: CollectionState<Item>, isLater = false): void {
+  /** Loads a collection now, from the beginning if it is being loaded, and again and again until it is ready. */
+  begin(state: CollectionState<Item>): void {
+    this.#begin(state, false);
+  }
+
+  /** The same after a pause. Pauses grow while a key is missing: the feed waits for it whenever a load has begun. */
+  beginLater(state: CollectionState<Item>): void {
+    if (!this.#running.has(state)) this.#begin(state, true);
+  }
+
+  #begin(state: CollectionState<Item>, isLater: boolean): void {
     this.end(state);
     const loading = new AbortController();
     this.#running.set(state, loading);
@@ -42,10 +51,11 @@ export class SingleLoads<Item extends CacheItem> {
 
   end(state: CollectionState<Item>): void {
     this.#running.get(state)?.abort();
+    this.#running.delete(state);
   }
 
   endAll(): void {
-    for (const loading of this.#running.values()) loading.abort();
+    for (const state of this.#running.keys()) this.end(state);
   }
 
   suspend(state: CollectionState<Item>, cause: CollectionSuspendedError, now: Revision): void {
@@ -67,7 +77,7 @@ export class SingleLoads<Item extends CacheItem> {
         const { revision, publish } = await state.load({ store, clock, signal, at: undefined, reach });
         if (signal.aborted) return;
         const items = publish(this.#freshness.currentRevision);
-        return report({ type: 'collection loaded', prefix, items, revision });
+        if (items !== undefined) return report({ type: 'collection loaded', prefix, items, revision });
       } catch (error) {
         // What is served is complete; it is only not better than before.
         if (signal.aborted || state.isReady) return;

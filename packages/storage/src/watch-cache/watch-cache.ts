@@ -215,7 +215,7 @@ export class WatchCache<Item extends CacheItem> {
     const { clock, report } = this.#options;
     const startedMs = clock.monotonicMs();
     const retriesBefore = this.#retries;
-    const publishers: (() => number)[] = [];
+    const publishers: (() => number | undefined)[] = [];
     const missing = this.#members.values();
     const loadNext = async (): Promise<void> => {
       for (const { state } of missing) publishers.push(await this.#loadOrSuspend(state, at, ended));
@@ -224,7 +224,7 @@ export class WatchCache<Item extends CacheItem> {
     // The history may have been replaced since the last check, in a callback of the same turn.
     ended.throwIfAborted();
     let items = 0;
-    for (const publish of publishers) items += publish();
+    for (const publish of publishers) items += publish() ?? 0;
     this.#freshness.setLoaded(at);
     this.#isSynced = true;
     this.#syncError = undefined;
@@ -233,12 +233,16 @@ export class WatchCache<Item extends CacheItem> {
     // Keys became available during the load, maybe after these values had been read.
     const isRetried = this.#retries > retriesBefore;
     for (const { state } of this.#members.values())
-      if (isRetried ? state.lacksValues : !state.isReady)
-        this.#loads.begin(state, state.error !== undefined && !isRetried);
+      if (isRetried ? state.lacksValues : !state.isReady && !state.error) this.#loads.begin(state);
+      else if (state.error) this.#loads.beginLater(state);
     return at;
   }
 
-  async #loadOrSuspend(state: CollectionState<Item>, at: Revision, signal: AbortSignal): Promise<() => number> {
+  async #loadOrSuspend(
+    state: CollectionState<Item>,
+    at: Revision,
+    signal: AbortSignal,
+  ): Promise<() => number | undefined> {
     const { store, clock } = this.#options;
     try {
       const { publish } = await state.load({ store, clock, signal, at });
@@ -247,7 +251,7 @@ export class WatchCache<Item extends CacheItem> {
       if (!(error instanceof CollectionSuspendedError)) throw error;
       return () => {
         this.#loads.suspend(state, error, at);
-        return 0;
+        return undefined;
       };
     }
   }
@@ -273,7 +277,7 @@ export class WatchCache<Item extends CacheItem> {
       if (current?.unreadable?.isPermanent !== false) state.apply(key, current, to);
       else {
         this.#loads.suspend(state, new CollectionSuspendedError(state.descriptor.prefix, current.unreadable), to);
-        this.#loads.begin(state, true);
+        this.#loads.beginLater(state);
       }
     }
     this.#freshness.advance(to, isResponse);
