@@ -1,5 +1,5 @@
-import { requireValue } from '@cluster-apiserver/base';
-import type { ApiVersion, Kind, KubeObject } from '@cluster-apiserver/model';
+import { invariant, requireValue } from '@cluster-apiserver/base';
+import type { ApiVersion, BatchConversion, Kind, KubeObject } from '@cluster-apiserver/model';
 import type { Call } from '@cluster-apiserver/storage';
 
 /** A kind, and the version in which a client sees its objects. */
@@ -25,9 +25,20 @@ function convert(
 ): KubeObject | Promise<KubeObject> {
   if (from === to) return object;
   if (conversion.isImmediate) return conversion.convert(object, from, to);
-  return conversion
-    .convert([object], from, to, call)
-    .then(([only]) => requireValue(only, 'a conversion leaves out no object'));
+  return convertBatch(conversion, [object], from, to, call).then(([only]) => requireValue(only));
+}
+
+/** Rejects, too, if the conversion returns another number of objects. */
+export async function convertBatch(
+  conversion: BatchConversion,
+  objects: readonly KubeObject[],
+  from: ApiVersion,
+  to: ApiVersion,
+  call: Call,
+): Promise<readonly KubeObject[]> {
+  const converted = await conversion.convert(objects, from, to, call);
+  invariant(converted.length === objects.length, 'a conversion leaves out no object');
+  return converted;
 }
 
 /** Converts a stored object at once; undefined if it is served as it is stored, or if the conversion has to wait. */

@@ -1,4 +1,4 @@
-import { type Clock, invariant, type Random, requireValue } from '@cluster-apiserver/base';
+import { type Clock, type Random, requireValue } from '@cluster-apiserver/base';
 import type { Kind } from '@cluster-apiserver/model';
 import {
   type Collection,
@@ -48,7 +48,6 @@ export function openRegistry(options: RegistryOptions): Registry {
   const collections = kinds.map(formOf);
   const cache = new WatchCache({ ...environment, prefix: `${storedKinds.keyPrefix}/`, collections });
   const resourcesOf = (kind: Kind, collection: Collection<CachedObject>): readonly Resource[] => {
-    invariant(kind.versions[0] === kind, 'a copy of a kind is not the version in which its objects are stored');
     const channels = new Channels(collection, kind, clock);
     const shared = { kind, store, collection, channels, shardedReads, clock, random };
     return kind.versions.map((served) => ({ ...shared, served, fromStored: immediateConversion({ kind, served }) }));

@@ -3,7 +3,7 @@ import type { Kind } from '@cluster-apiserver/model';
 import { ApiSnapshot } from './api-snapshot.ts';
 import type { Resource } from './resource.ts';
 
-/** What is served now. Whoever derives something from it reads it each time, or listens to its changes. */
+/** What is served now. Code that derives something from it reads it each time, or listens to its changes. */
 export interface LiveApi {
   readonly current: ApiSnapshot;
   /** Calls back after each change, in the same turn, until the returned function is called. */
@@ -45,6 +45,7 @@ export class ServedApi implements LiveApi {
    */
   async add(kind: Kind): Promise<void> {
     invariant(!this.#present(kind), `${kind.storagePrefix} is the place of a kind that is served already`);
+    this.#requireOwnNames(kind);
     await this.#load(kind);
   }
 
@@ -53,6 +54,7 @@ export class ServedApi implements LiveApi {
    * kube-apiserver, all watches of the kind end. Until its objects are loaded again, its requests are answered with 503.
    */
   async replace(kind: Kind): Promise<void> {
+    this.#requireOwnNames(kind);
     const before = this.#present(kind);
     if (before) this.#loader.close(before);
     await this.#load(kind);
@@ -70,10 +72,6 @@ export class ServedApi implements LiveApi {
 
   async #load(kind: Kind): Promise<void> {
     const { storagePrefix } = kind;
-    for (const { group, version, plural } of kind.versions) {
-      const other = this.#current.byPath(group, version, plural);
-      invariant(!other || other.kind.storagePrefix === storagePrefix, `two kinds are served as ${plural} of ${group}`);
-    }
     this.#loading.set(storagePrefix, kind);
     this.#publish(this.#current.resources);
     try {
@@ -89,6 +87,17 @@ export class ServedApi implements LiveApi {
         this.#publish(this.#current.resources);
       }
       throw error;
+    }
+  }
+
+  #requireOwnNames({ storagePrefix, versions }: Kind): void {
+    const present = [...this.#current.stored.map(({ kind }) => kind), ...this.#loading.values()];
+    const others = present.filter((kind) => kind.storagePrefix !== storagePrefix).flatMap((kind) => kind.versions);
+    for (const { group, version, plural, kind } of versions) {
+      const other = others.find(
+        (one) => one.group === group && one.version === version && (one.plural === plural || one.kind === kind),
+      );
+      invariant(!other, `${plural} or ${kind} is the name of another kind in ${group}/${version}`);
     }
   }
 

@@ -16,6 +16,7 @@ export class StoredKinds {
 
   add(kind: Kind): void {
     const prefix = this.prefixOf(kind);
+    invariant(kind.versions[0] === kind, 'a copy of a kind is not the version in which its objects are stored');
     invariant(!this.#byPrefix.overlaps(prefix), 'objects of two kinds below one prefix would be taken for each other');
     this.#byPrefix.set(prefix, kind);
     this.#changed();

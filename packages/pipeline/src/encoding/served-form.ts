@@ -1,6 +1,6 @@
 import type { Call } from '@cluster-apiserver/base';
 import { type ApiVersion, type ByteString, byteString, decodeStored, type KubeObject } from '@cluster-apiserver/model';
-import type { ObjectList, Resource } from '@cluster-apiserver/registry';
+import { convertBatch, type ObjectList, type Resource } from '@cluster-apiserver/registry';
 
 /** What encoders write: the version of a resource, and how they get an object in it from the stored JSON. */
 export interface ServedForm {
@@ -39,7 +39,7 @@ export async function convertBefore(
   const converted: EncodableObject[] = [];
   for (const batch of batchesOf(objects)) {
     const stored = batch.map(({ json }) => decodeStored(json));
-    for (const object of await conversion.convert(stored, kind, served, call))
+    for (const object of await convertBatch(conversion, stored, kind, served, call))
       converted.push({ json: byteString(Buffer.from(JSON.stringify(object))) });
   }
   return converted;
