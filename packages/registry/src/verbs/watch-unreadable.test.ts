@@ -70,8 +70,9 @@ describe('an object whose key this replica does not have', () => {
   test.each(['missed', 'followed'])(
     'is removed: a watch that has %s it ends, as its client may know it from another replica',
     async (how) => {
-      const at = await make('foreign');
+      await make('foreign');
       await settled();
+      const { revision: at } = await watched.memory.get('/registry/robots/n/foreign', call);
       const early = how === 'followed' ? await begin({ resourceVersion: String(at) }) : undefined;
       await watched.memory.delete('/registry/robots/n/foreign', at, call);
       await settled();
