@@ -72,7 +72,7 @@ function parsePolicyLine(line: string): unknown {
 function readPolicy(text: string, findings: Findings): AbacPolicy | undefined {
   const value = parsePolicyLine(text);
   if (value === undefined || value === null) {
-    findings.add('', 'expected a policy as JSON');
+    findings.add([], 'expected a policy as JSON');
     return undefined;
   }
   return readEmbedded(
@@ -90,7 +90,7 @@ function readPolicy(text: string, findings: Findings): AbacPolicy | undefined {
       };
     },
     value,
-    '',
+    [],
     findings,
   );
 }

@@ -1,5 +1,5 @@
 import { parseDuration } from '@cluster-apiserver/base';
-import { type Integer, isJsonObject, isRawNumber } from '@cluster-apiserver/model';
+import { formatPath, type Integer, isJsonObject, isRawNumber, type Path } from '@cluster-apiserver/model';
 import type { Findings } from './findings.ts';
 import type { Fields, ListSchema, ObjectSchema, Schema } from './schema.ts';
 import { notADuration, notInt32 } from './structure.ts';
@@ -15,12 +15,12 @@ export type ConfigNodeFields<Declared extends Fields> = {
  * A value of a wrong type reads as absent: schema validation has already reported it.
  */
 export class ConfigNode<S extends Schema = Schema> {
-  readonly path: string;
+  readonly path: Path;
   readonly findings: Findings;
   readonly #schema: S;
   readonly #value: unknown;
 
-  constructor(schema: S, value: unknown, path: string, findings: Findings) {
+  constructor(schema: S, value: unknown, path: Path, findings: Findings) {
     this.#schema = schema;
     this.#value = value ?? undefined; // null is equivalent to absent
     this.path = path;
@@ -51,7 +51,7 @@ export class ConfigNode<S extends Schema = Schema> {
 
   /** Adds the findings of a file that this node names. */
   addInvalidFile(file: string, inner: Parameters<Findings['include']>[0]): void {
-    this.findings.include(inner, (text) => `${this.path}: ${invalidText(file, text)}`);
+    this.findings.include(inner, (text) => `${formatPath(this.path)}: ${invalidText(file, text)}`);
   }
 
   /** The nodes of all declared fields, present or absent. */
@@ -69,7 +69,7 @@ export class ConfigNode<S extends Schema = Schema> {
   items<Item extends Schema>(this: ConfigNode<ListSchema<Item>>): readonly ConfigNode<Item>[] {
     const { items } = this.#schema;
     const found: readonly unknown[] = Array.isArray(this.#value) ? this.#value : [];
-    return found.map((item, index) => new ConfigNode(items, item, `${this.path}[${index}]`, this.findings));
+    return found.map((item, index) => new ConfigNode(items, item, [...this.path, index], this.findings));
   }
 
   string(): string | undefined {
@@ -95,7 +95,7 @@ export class ConfigNode<S extends Schema = Schema> {
   }
 
   #child(schema: Schema, name: string, value: unknown): ConfigNode {
-    return new ConfigNode(schema, value, this.path === '' ? name : `${this.path}.${name}`, this.findings);
+    return new ConfigNode(schema, value, [...this.path, name], this.findings);
   }
 }
 

@@ -26,7 +26,7 @@ test('each network is reached directly, through a socket or through a proxy', ()
   });
   expect(load(through({ tcp: { url: 'https://p:1', tlsConfig } })).get('cluster')).toEqual({
     url: new URL('https://p:1'),
-    tls: { ...tlsConfig, path: 'egressSelections[0].connection.transport.tcp.tlsConfig' },
+    tls: { ...tlsConfig, path: ['egressSelections', 0, 'connection', 'transport', 'tcp', 'tlsConfig'] },
   });
 });
 

@@ -1,3 +1,4 @@
+import type { Path } from '@cluster-apiserver/model';
 import { Findings } from './findings.ts';
 import { declareKind, readConfiguration } from './load.ts';
 import { list, object, string } from './schema.ts';
@@ -12,7 +13,7 @@ export type EgressProxy = { readonly socket: string } | { readonly url: URL; rea
 /** Paths of the TLS files; the CAs of the system are trusted if `caBundle` is undefined. */
 export interface EgressTls {
   /** Path of the node that names them, for problems. */
-  readonly path: string;
+  readonly path: Path;
   readonly caBundle: string | undefined;
   readonly clientCert: string;
   readonly clientKey: string;

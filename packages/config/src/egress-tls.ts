@@ -22,7 +22,7 @@ export async function readEgressTls(
     try {
       return await readFile(file);
     } catch (error) {
-      findings.add(`${path}.${field}`, `cannot read ${file}: ${errorMessage(error)}`);
+      findings.add([...path, field], `cannot read ${file}: ${errorMessage(error)}`);
       return undefined;
     }
   };
@@ -32,11 +32,11 @@ export async function readEgressTls(
     read('clientKey', clientKey),
   ]);
   if (ca) {
-    if (holdsCertificates(ca.toString())) findings.addCertificates(`${path}.caBundle`, ca.toString());
-    else findings.add(`${path}.caBundle`, `${caBundle} holds no certificates in PEM`);
+    if (holdsCertificates(ca.toString())) findings.addCertificates([...path, 'caBundle'], ca.toString());
+    else findings.add([...path, 'caBundle'], `${caBundle} holds no certificates in PEM`);
   }
   if (!cert || !key) return undefined;
-  if (isKeyPair(cert, key)) findings.addCertificates(`${path}.clientCert`, cert.toString());
+  if (isKeyPair(cert, key)) findings.addCertificates([...path, 'clientCert'], cert.toString());
   else findings.add(path, 'the client certificate and its key do not belong together, or are not in PEM');
   return { ca, cert, key };
 }

@@ -8,7 +8,7 @@ export interface Problem {
   readonly file: string | undefined;
   /** Line and column in that file. */
   readonly place: Place | undefined;
-  readonly path: string;
+  readonly path: Path;
   readonly message: string;
 }
 
@@ -17,7 +17,7 @@ export interface FoundCertificates {
   readonly pem: string;
   readonly file: string | undefined;
   readonly place: Place | undefined;
-  readonly path: string;
+  readonly path: Path;
 }
 
 /** All problems of a configuration, each as a message that begins with a path into its file. */
@@ -40,7 +40,7 @@ const toFileProblem = (text: string): Problem => ({
   text,
   file: undefined,
   place: undefined,
-  path: '',
+  path: [],
   message: text,
 });
 
@@ -71,25 +71,24 @@ export class Findings {
   }
 
   /** With `key`, the place is that key of the map at the path. */
-  add(path: string, message: string, key?: string): void {
-    const steps = parsePath(path);
-    const place = key === undefined ? this.#find().of(steps) : this.#find().ofKey(steps, key);
-    this.addAt(this.#inFile(place), path, message);
+  add(path: Path, message: string, key?: string): void {
+    const place = key === undefined ? this.#placeOf(path) : this.#inFile(this.#find().ofKey(namesOf(path), key));
+    this.addAt(place, path, message);
   }
 
   /** Adds a message without its path as a prefix. */
-  addWithoutPath(path: string, message: string): void {
-    this.problems.push(this.problemAt(parsePath(path), message, message));
+  addWithoutPath(path: Path, message: string): void {
+    this.problems.push(this.problemAt(path, message, message));
   }
 
   problemAt(path: Path, message: string, text: string): Problem {
-    const place = this.#find().of(path.map((step) => (typeof step === 'object' ? step.key : step)));
-    return { text, file: this.#file, place: this.#inFile(place), path: formatPath(path), message };
+    return { text, file: this.#file, place: this.#placeOf(path), path, message };
   }
 
   /** `place` is relative to the file, not to `start`. */
-  addAt(place: Place | undefined, path: string, message: string): void {
-    const named = this.#start ? [this.#start.name, path].filter((part) => part !== '').join('.') : path;
+  addAt(place: Place | undefined, path: Path, message: string): void {
+    const below = formatPath(path);
+    const named = this.#start ? [this.#start.name, below].filter((part) => part !== '').join('.') : below;
     const text = named === '' ? message : `${named}: ${message}`;
     this.problems.push({ text, file: this.#file, place, path, message });
   }
@@ -103,14 +102,14 @@ export class Findings {
         text: `line ${inFile.line}: ${message}`,
         file: this.#file,
         place: inFile,
-        path: '',
+        path: [],
         message,
       });
     }
   }
 
-  addCertificates(path: string, pem: string): void {
-    this.certificates.push({ pem, file: this.#file, place: this.#inFile(this.#find().of(parsePath(path))), path });
+  addCertificates(path: Path, pem: string): void {
+    this.certificates.push({ pem, file: this.#file, place: this.#placeOf(path), path });
   }
 
   /** Adds the findings of a referenced file; `inSentences` adapts their messages. */
@@ -131,6 +130,10 @@ export class Findings {
     if (this.problems.length > 0) throw new ConfigurationError(this.problems);
   }
 
+  #placeOf(path: Path): Place {
+    return this.#inFile(this.#find().of(namesOf(path)));
+  }
+
   #find(): TextPlaces {
     return (this.#places ??= textPlaces(this.#text));
   }
@@ -143,9 +146,5 @@ export class Findings {
 
 const fieldName = /^[A-Za-z][A-Za-z-]{0,62}$/;
 
-/** `jwt[0].issuer` as steps from the root. */
-function parsePath(path: string): readonly (string | number)[] {
-  return Array.from(path.matchAll(/\[(\d+)\]|\[([^\]]*)\]|([^.[\]]+)/g), ([, index, key, name]) =>
-    index === undefined ? (key ?? name ?? '') : Number(index),
-  );
-}
+const namesOf = (path: Path): readonly (string | number)[] =>
+  path.map((step) => (typeof step === 'object' ? step.key : step));

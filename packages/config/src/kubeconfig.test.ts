@@ -21,10 +21,10 @@ test('the current context selects the server and the credentials', () => {
   expect(loadKubeconfig(config({ cluster: { 'tls-server-name': 'reviews' } }))).toEqual({
     server: new URL('https://reviews.example/authenticate'),
     tlsServerName: 'reviews',
-    certificateAuthority: { file: 'ca.crt', path: 'clusters[1].cluster.certificate-authority' },
-    clientCertificate: { file: 'a.crt', path: 'users[0].user.client-certificate' },
-    clientKey: { file: 'a.key', path: 'users[0].user.client-key' },
-    token: { data: Buffer.from('hush'), path: 'users[0].user.token' },
+    certificateAuthority: { file: 'ca.crt', path: ['clusters', 1, 'cluster', 'certificate-authority'] },
+    clientCertificate: { file: 'a.crt', path: ['users', 0, 'user', 'client-certificate'] },
+    clientKey: { file: 'a.key', path: ['users', 0, 'user', 'client-key'] },
+    token: { data: Buffer.from('hush'), path: ['users', 0, 'user', 'token'] },
   });
 });
 
@@ -46,7 +46,7 @@ test('inline data takes precedence over files, except for a token', () => {
 test.each(['', 'hush'])('a file of tokens, which rotate, takes precedence over the token %j', (token) => {
   expect(loadKubeconfig(config({ user: { token, tokenFile: 'token' } })).token).toEqual({
     file: 'token',
-    path: 'users[0].user.tokenFile',
+    path: ['users', 0, 'user', 'tokenFile'],
   });
 });
 

@@ -1,4 +1,4 @@
-import { decodeBase64 } from '@cluster-apiserver/model';
+import { decodeBase64, type Path } from '@cluster-apiserver/model';
 import { Findings } from './findings.ts';
 import { declareKind, parseText, readEmbedded, requireContent } from './load.ts';
 import { anything, boolean, list, object, string } from './schema.ts';
@@ -17,7 +17,7 @@ export interface Kubeconfig {
 }
 
 /** Inline data, or the path of a file; `path` is that of the node, for problems. */
-export type Content = ({ readonly data: Buffer } | { readonly file: string }) & { readonly path: string };
+export type Content = ({ readonly data: Buffer } | { readonly file: string }) & { readonly path: Path };
 
 const extensions = anything('Ignored.');
 const clusterSchema = object(
@@ -101,7 +101,7 @@ export function readKubeconfig(text: string, findings: Findings): Kubeconfig {
       };
     },
     keepUsed(value),
-    '',
+    [],
     findings,
   );
 }

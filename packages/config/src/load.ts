@@ -1,4 +1,6 @@
 import {
+  formatPath,
+  type Path,
   MalformedTextError,
   NestedTooDeepError,
   nestingMax,
@@ -79,13 +81,13 @@ export function readConfiguration<Declared extends Fields, T>(
   text: string,
   findings: Findings,
 ): T {
-  return readEmbedded(kind, read, requireContent(parseText(text, findings), findings), '', findings);
+  return readEmbedded(kind, read, requireContent(parseText(text, findings), findings), [], findings);
 }
 
 /** Throws a ConfigurationError for an empty file. */
 export function requireContent(value: unknown, findings: Findings): unknown {
   if (value !== null && value !== undefined) return value;
-  if (findings.problems.length === 0) findings.add('', 'the file is empty');
+  if (findings.problems.length === 0) findings.add([], 'the file is empty');
   throw new ConfigurationError(findings.problems);
 }
 
@@ -94,7 +96,7 @@ export function readEmbedded<Declared extends Fields, T>(
   { kind, apiVersions, schema }: DeclaredKind<Declared>,
   read: ReadFields<Declared, T>,
   value: unknown,
-  path: string,
+  path: Path,
   findings: Findings,
 ): T {
   const structure = findStructureProblems(schema, value, path);
@@ -106,20 +108,20 @@ export function readEmbedded<Declared extends Fields, T>(
   requireOneOf(fields.apiVersion, apiVersions);
   const configuration = read(fields);
   // A value of a wrong type reads as absent, so `read` reports it as missing: drop these follow-up problems.
-  const unreadable = new Set(refused.filter(({ key }) => key === undefined).map((problem) => problem.path));
+  const unreadable = new Set(refused.filter(({ key }) => key === undefined).map((problem) => formatPath(problem.path)));
   findings.dropFrom(before, (problem) => enclosingPaths(problem.path).some((place) => unreadable.has(place)));
   const said = new Set(findings.problems.slice(before).flatMap((problem) => enclosingPaths(problem.path)));
   for (const problem of structure)
-    if (!problem.isUnreadable && !unreadable.has(problem.path) && !said.has(problem.path))
+    if (!problem.isUnreadable && !unreadable.has(formatPath(problem.path)) && !said.has(formatPath(problem.path)))
       findings.add(problem.path, problem.message);
   return configuration;
 }
 
 /** The path and all of its ancestors: `a[0].b`, `a[0]`, `a` and the root. */
-function enclosingPaths(path: string): readonly string[] {
-  const ends = Array.from(path.matchAll(/[.[]/g), ({ index }) => index);
-  return [path, ...ends.map((end) => path.slice(0, end)), ''];
-}
+const enclosingPaths = (path: Path): readonly string[] => [
+  formatPath(path),
+  ...path.map((_, index) => formatPath(path.slice(0, index))),
+];
 
 function requireOneOf(node: ConfigNode, allowed: readonly string[]): void {
   const found = node.string();
@@ -137,7 +139,7 @@ const jsonBounds = { valuesMax: Number.POSITIVE_INFINITY, nestingMax };
 export function parseText(text: string, findings: Findings): unknown {
   const { value, faults, hasMoreDocuments } = parseDocument(text, findings);
   if (faults.length > 0) findings.addDuplicateKeys();
-  if (hasMoreDocuments) findings.add('', 'the file holds more than one document: remove all but one');
+  if (hasMoreDocuments) findings.add([], 'the file holds more than one document: remove all but one');
   return value;
 }
 
@@ -154,7 +156,7 @@ function parseDocument(text: string, findings: Findings): Parsed {
     const [, line, column] = / at line (\d+), column (\d+)/.exec(error.message) ?? [];
     const place = line === undefined ? undefined : { line: Number(line), column: Number(column) };
     const where = place ? ` at line ${place.line}, column ${place.column}` : '';
-    findings.addAt(place, '', `the file is not valid YAML${where}`);
+    findings.addAt(place, [], `the file is not valid YAML${where}`);
     throw new ConfigurationError(findings.problems);
   }
 }

@@ -1,3 +1,4 @@
+import { formatPath } from '@cluster-apiserver/model';
 import type { ConfigNode } from './config-node.ts';
 
 /** One resource, all of a group, or all. The core group is ''. */
@@ -65,9 +66,9 @@ export function reportOverlaps(placed: readonly PlacedPattern[]): void {
     for (const earlier of placed.slice(0, at)) {
       if (earlier.list === list) {
         if (covers(earlier.pattern, pattern) || covers(pattern, earlier.pattern))
-          node.addProblem(`overlaps with ${earlier.node.path} of the same list`);
+          node.addProblem(`overlaps with ${formatPath(earlier.node.path)} of the same list`);
       } else if (covers(earlier.pattern, pattern)) {
-        node.addProblem(`has no effect: ${earlier.node.path} comes first and covers it`);
+        node.addProblem(`has no effect: ${formatPath(earlier.node.path)} comes first and covers it`);
       }
     }
 }

@@ -1,11 +1,11 @@
 import { createRequire } from 'node:module';
-import { isRawNumber } from '@cluster-apiserver/model';
+import { isJsonObject, isRawNumber, type Path } from '@cluster-apiserver/model';
 import type * as Ajv from 'ajv/dist/2020.js';
 import type { ObjectSchema, Schema } from './schema.ts';
 
 /** A violation of a schema. */
 export interface StructureProblem {
-  readonly path: string;
+  readonly path: Path;
   readonly message: string;
   /** Set if the problem is a key of the map at the path. */
   readonly key?: string;
@@ -19,14 +19,14 @@ let ajv: Ajv.Ajv2020 | undefined;
 const compiled = new WeakMap<ObjectSchema, Ajv.ValidateFunction>();
 
 /** All structural problems of a value. Messages never repeat values: they may be secrets. */
-export function findStructureProblems(schema: ObjectSchema, value: unknown, path: string): readonly StructureProblem[] {
+export function findStructureProblems(schema: ObjectSchema, value: unknown, path: Path): readonly StructureProblem[] {
   ajv ??= loadAjv();
   const validate = compiled.get(schema) ?? ajv.compile(schema);
   compiled.set(schema, validate);
   if (validate(dropNulls(schema, value))) return [];
   return (validate.errors ?? []).flatMap((error) => {
     const problem = toProblem(error);
-    return problem ? [{ ...problem, path: joinPath(path, error.instancePath, problem.below) }] : [];
+    return problem ? [{ ...problem, path: [...path, ...stepsOf(error.instancePath), ...(problem.below ?? [])] }] : [];
   });
 }
 
@@ -38,16 +38,13 @@ function loadAjv(): Ajv.Ajv2020 {
 /** A null member is equivalent to an absent one. Undeclared members stay: they are unknown whatever their value is. */
 function dropNulls(schema: Schema, value: unknown): unknown {
   if (schema.type === 'array' && Array.isArray(value)) return value.map((item) => dropNulls(schema.items, item));
-  if (schema.type !== 'object' || !isObject(value)) return value;
+  if (schema.type !== 'object' || !isJsonObject(value)) return value;
   const declared = new Map(Object.entries(schema.properties));
   const members = Object.entries(value).filter(([name, member]) => member !== null || !declared.has(name));
   return Object.fromEntries(members.map(([name, member]) => [name, dropNulls(declared.get(name) ?? {}, member)]));
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value);
-
-type Found = Omit<StructureProblem, 'path'> & { readonly below?: string };
+type Found = Omit<StructureProblem, 'path'> & { readonly below?: Path };
 
 /** Undefined for a null list item: the reader reports it as absent. */
 function toProblem({ keyword, params, data, parentSchema }: Ajv.ErrorObject): Found | undefined {
@@ -61,7 +58,7 @@ function toProblem({ keyword, params, data, parentSchema }: Ajv.ErrorObject): Fo
       return { message: `unknown field ${describeName(key)}`, key, isUnreadable: true };
     }
     case 'required':
-      return { message: 'Required value', below: String(missingProperty), isUnreadable: false };
+      return { message: 'Required value', below: [String(missingProperty)], isUnreadable: false };
     case 'enum': {
       if (typeof data !== 'string') return undefined; // its type is wrong
       const supported = Array.isArray(allowedValues) ? allowedValues.filter((one) => one !== '') : [];
@@ -120,11 +117,9 @@ const shownLettersMax = 20;
 const describeName = (name: string): string =>
   name.length > shownLettersMax || name.includes(':') ? `of ${name.length} letters` : JSON.stringify(name);
 
-/** Converts a JSON pointer to the form `jwt[0].issuer`. Field names contain no characters that a pointer escapes. */
-function joinPath(path: string, pointer: string, below = ''): string {
-  const steps = [...pointer.split('/').slice(1), ...(below === '' ? [] : [below])];
-  return steps.reduce((sum, step) => {
-    if (/^\d+$/.test(step)) return `${sum}[${step}]`;
-    return sum === '' ? step : `${sum}.${step}`;
-  }, path);
-}
+/** The steps of a JSON pointer. Field names contain no characters that a pointer escapes, and are no numbers. */
+const stepsOf = (pointer: string): Path =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map((step) => (/^\d+$/.test(step) ? Number(step) : step));

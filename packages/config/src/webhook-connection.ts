@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { errorMessage } from '@cluster-apiserver/base';
+import type { Path } from '@cluster-apiserver/model';
 import { isKeyPair, holdsCertificates } from './certificates.ts';
 import { ConfigurationError, Findings } from './findings.ts';
 import { type Content, type Kubeconfig, readKubeconfig } from './kubeconfig.ts';
@@ -50,7 +51,7 @@ export async function readWebhookConnection(
   const [certificateAuthority, clientCertificate, clientKey, token] = await Promise.all(
     [config.certificateAuthority, config.clientCertificate, config.clientKey, config.token].map(contentOf),
   );
-  const placeOf = (content: Content | undefined): string => content?.path ?? '';
+  const placeOf = (content: Content | undefined): Path => content?.path ?? [];
   if (certificateAuthority) {
     const place = placeOf(config.certificateAuthority);
     if (holdsCertificates(certificateAuthority.toString()))

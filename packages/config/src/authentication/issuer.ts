@@ -1,3 +1,4 @@
+import { formatPath } from '@cluster-apiserver/model';
 import { holdsCertificates } from '../certificates.ts';
 import { type ListSchema, list, object, string } from '../schema.ts';
 import type { ConfigNode } from '../config-node.ts';
@@ -116,7 +117,7 @@ function readAudiences(node: ConfigNode<ListSchema>, policy: ConfigNode): readon
     else requireUnique(item, audience, taken);
     return audience;
   });
-  if (audiences.length === 0) node.addRequired(`at least one ${node.path} is required`);
+  if (audiences.length === 0) node.addRequired(`at least one ${formatPath(node.path)} is required`);
   const match = policy.string() ?? '';
   if (audiences.length > 1 && match !== 'MatchAny')
     policy.addInvalid(match, 'audienceMatchPolicy must be MatchAny for multiple audiences');

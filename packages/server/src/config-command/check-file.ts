@@ -113,7 +113,7 @@ const checks: Readonly<Record<string, Check>> = {
 
 function chooseCheck(text: string): { readonly kind: string | undefined; readonly check: Check } {
   if (/^-----BEGIN /m.test(text)) return { kind: 'PEM', check: checkPem };
-  if (isEmpty.test(text)) return { kind: undefined, check: ({ findings }) => findings.add('', 'the file is empty') };
+  if (isEmpty.test(text)) return { kind: undefined, check: ({ findings }) => findings.add([], 'the file is empty') };
   const written = findDocument(text);
   const known = written && kindOf(written['apiVersion'], written['kind']);
   const check = known && checks[nameOf(known)];
@@ -151,10 +151,10 @@ const isManifest = ({ apiVersion, kind }: Readonly<Record<string, unknown>>): bo
 
 function checkUnknown({ findings, text }: CheckContext): void {
   const { apiVersion, kind } = findDocument(text) ?? {};
-  if (typeof kind !== 'string') findings.add('kind', 'Required value');
+  if (typeof kind !== 'string') findings.add(['kind'], 'Required value');
   else
     findings.add(
-      'kind',
+      ['kind'],
       `${JSON.stringify(kind)} of ${JSON.stringify(apiVersion ?? '')} is no known kind of configuration; see config schema`,
     );
 }
@@ -229,12 +229,12 @@ const pemBlock = /-----BEGIN ([A-Z0-9 ]+)-----[^-]*-----END \1-----/g;
 /** Checks a PEM file with certificates and keys. */
 function checkPem({ text, findings }: CheckContext): void {
   const blocks = [...text.matchAll(pemBlock)];
-  if (blocks.length === 0) findings.add('', 'holds no PEM that is complete');
+  if (blocks.length === 0) findings.add([], 'holds no PEM that is complete');
   for (const { 0: pem, 1: label = '', index } of blocks) {
     const place = { line: text.slice(0, index).split('\n').length, column: 1 };
-    if (!isReadable(label, pem)) findings.addAt(place, '', `the ${label.toLowerCase()} cannot be read`);
+    if (!isReadable(label, pem)) findings.addAt(place, [], `the ${label.toLowerCase()} cannot be read`);
   }
-  if (splitCertificates(text).length > 0 && findings.problems.length === 0) findings.addCertificates('', text);
+  if (splitCertificates(text).length > 0 && findings.problems.length === 0) findings.addCertificates([], text);
 }
 
 function isReadable(label: string, pem: string): boolean {

@@ -1,3 +1,4 @@
+import { formatPath } from '@cluster-apiserver/model';
 import type { FoundCertificates, Problem } from '@cluster-apiserver/config';
 import { findCertificateWarnings } from './certificate-warnings.ts';
 import { checkFile, type CheckEnvironment, type CheckedFile } from './check-file.ts';
@@ -48,7 +49,7 @@ function toReported(
   severity: Reported['severity'],
 ): Reported {
   const { line, column } = place ?? { line: 1, column: 1 };
-  return { severity, file: file ?? checked, line, column, path, message };
+  return { severity, file: file ?? checked, line, column, path: formatPath(path), message };
 }
 
 const formatReported = ({ severity, file, line, column, path, message }: Reported): string =>
