@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { CorruptValueError, type Entry, KeyUnavailableError } from '@cluster-apiserver/storage';
+import { CorruptValueError, type Entry, KeyUnavailableError, revision } from '@cluster-apiserver/storage';
 import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { get, list } from '../index.ts';
 import { call, everything } from '../../test/use-robots.ts';
@@ -74,7 +74,7 @@ describe('an object whose key this replica does not have', () => {
       await settled();
       const { revision: at } = await watched.memory.get('/registry/robots/n/foreign', call);
       const early = how === 'followed' ? await begin({ resourceVersion: String(at) }) : undefined;
-      await watched.memory.delete('/registry/robots/n/foreign', at, call);
+      await watched.memory.delete('/registry/robots/n/foreign', revision(at), call);
       await settled();
       const watching = early ?? (await begin({ resourceVersion: String(at) }));
       await expect(next(watching, 1)).rejects.toThrow('/registry/robots/n/foreign');
