@@ -3,7 +3,7 @@ import type { Authenticator, Authorizer } from '@cluster-apiserver/gates';
 import type { Tracer } from '@cluster-apiserver/telemetry';
 import type { Auditor } from './audit.ts';
 import type { ApiRequest, Handler } from './exchange.ts';
-import type { AuthenticatedContext } from './request-context.ts';
+import { type AuthenticatedContext, RequestContext } from './request-context.ts';
 import { respondToErrors, type ReportFault } from './stages/error-responses.ts';
 import { audit } from './stages/audit.ts';
 import { authenticate, type ReportRejection } from './stages/authenticate.ts';
@@ -55,5 +55,5 @@ export function buildHandlerChain(options: ChainOptions, routes: Handler<Authent
   const handled = measure(measures)(answered);
   const logged = logRequests(options.requestLog)(handled);
   const handler = traceRequests(options.tracer, options.clock)(logged);
-  return (request) => handler({ request, latency: new LatencyTracker(options.clock) });
+  return (request) => handler(new RequestContext(request, new LatencyTracker(options.clock)));
 }

@@ -15,7 +15,7 @@ import {
 import type { ListOptions, Resource } from '@cluster-apiserver/registry';
 import type { FieldValidation } from './request-body/field-validation.ts';
 import type { ApiRequest } from './exchange.ts';
-import type { RequestInfoContext } from './request-context.ts';
+import { addWarning, type RequestInfoContext } from './request-context.ts';
 import { readBoolean, readInteger, type RequestInfo, readString } from './request-info.ts';
 
 /** The query parameters of each verb. Errors name the parameter. */
@@ -122,7 +122,7 @@ const shardSelectorIgnored = 'shardSelector has no effect while the feature gate
 export function readListParameters(resource: Resource, context: RequestInfoContext): ListParameters {
   const { served, shardedReads } = resource;
   const { query, resource: requested } = context.info;
-  if (ignoresShards(resource, context)) context.warnings.add(shardSelectorIgnored);
+  if (ignoresShards(resource, context)) addWarning(context, shardSelectorIgnored);
   return {
     namespace: requested?.isInNamespace ? requested.namespace : undefined,
     limit: readInteger(query, 'limit'),

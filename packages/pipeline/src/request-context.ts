@@ -14,17 +14,17 @@ export interface ReceivedContext {
   readonly request: ApiRequest;
   readonly latency: LatencyTracker;
   /** Undefined if the request is not sampled. */
-  readonly trace?: RequestTrace;
+  readonly trace?: RequestTrace | undefined;
 }
 export interface AuditIdContext extends ReceivedContext {
   readonly auditId: string;
 }
 export interface RequestInfoContext extends AuditIdContext {
   readonly info: RequestInfo;
-  /** Texts of Warning headers, each once. */
-  readonly warnings: Set<string>;
+  /** Texts of Warning headers, each once. `addWarning` adds to them. */
+  warnings: ReadonlySet<string>;
   /** Undefined if the request is not audited. */
-  readonly audit?: AuditRecorder;
+  readonly audit?: AuditRecorder | undefined;
 }
 export interface DeadlineContext extends RequestInfoContext {
   readonly call: Call;
@@ -33,11 +33,41 @@ export interface AuthenticatedContext extends DeadlineContext {
   /** The effective user: after impersonation, the impersonated one. */
   readonly user: UserInfo;
   /** The authenticated user if the request impersonates another one. */
-  readonly impersonator?: UserInfo;
+  readonly impersonator?: UserInfo | undefined;
   /** Held by a mutating request in flight; undefined where their number is not limited. */
-  readonly seat?: Seat;
+  readonly seat?: Seat | undefined;
   /** Set when a watch that has begun ends. */
-  watchEnd?: WatchEnd;
+  watchEnd?: WatchEnd | undefined;
+}
+
+/** The object behind all of these types. It has all fields from the beginning, so V8 gives all requests one hidden class. */
+export class RequestContext implements ReceivedContext {
+  readonly request: ApiRequest;
+  readonly latency: LatencyTracker;
+  readonly trace: RequestTrace | undefined = undefined;
+  readonly auditId: string | undefined = undefined;
+  readonly info: RequestInfo | undefined = undefined;
+  warnings: ReadonlySet<string> | undefined = undefined;
+  readonly audit: AuditRecorder | undefined = undefined;
+  readonly call: Call | undefined = undefined;
+  readonly user: UserInfo | undefined = undefined;
+  readonly impersonator: UserInfo | undefined = undefined;
+  readonly seat: Seat | undefined = undefined;
+  watchEnd: WatchEnd | undefined = undefined;
+
+  constructor(request: ApiRequest, latency: LatencyTracker) {
+    this.request = request;
+    this.latency = latency;
+  }
+}
+
+/** Most requests have no warnings, and share this. */
+export const noWarnings: ReadonlySet<string> = new Set();
+
+export function addWarning(context: Pick<RequestInfoContext, 'warnings'>, text: string): void {
+  const { warnings } = context;
+  if (warnings instanceof Set && warnings !== noWarnings) warnings.add(text);
+  else context.warnings = new Set([text]);
 }
 
 /** A share of the limit on requests in flight. */

@@ -19,7 +19,7 @@ import { rejectUnparsable, parseYamlBody } from '../request-body/body-formats.ts
 import { type FieldValidation, reportFieldProblems, strictError } from '../request-body/field-validation.ts';
 import { readBody } from '../request-body/read-body.ts';
 import type { ApiResponse } from '../exchange.ts';
-import type { AuthenticatedContext } from '../request-context.ts';
+import { addWarning, type AuthenticatedContext } from '../request-context.ts';
 import type { ResponseFormat } from '../encoding/negotiate.ts';
 import { readApplyParameters } from '../query-parameters.ts';
 import { objectResponse } from '../responses.ts';
@@ -33,7 +33,7 @@ export const applyHandler =
     const { request, info, call } = context;
     const body = await readBody(context);
     const { dryRun, manager, force, fieldValidation } = readApplyParameters(request, info);
-    const warn = (text: string): unknown => context.warnings.add(text);
+    const warn = (text: string): void => addWarning(context, text);
     const part = partOf(resource.served, info.resource?.subresource);
     const configuration = await runTask(
       resource.clock,

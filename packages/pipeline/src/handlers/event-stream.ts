@@ -32,7 +32,7 @@ export interface EventStreamOptions {
   readonly counted: Pick<CountedWatch, 'countUnread'>;
   readonly measures: OpenWatchMeasures;
   /** Receives the reason when the stream ends. */
-  readonly context: { watchEnd?: WatchEnd };
+  readonly context: { watchEnd?: WatchEnd | undefined };
   readonly reportInternalError: (error: unknown) => void;
   /** Called once, when the initial events have been written. */
   readonly onInitialEventsSent: (() => void) | undefined;

@@ -5,7 +5,7 @@ import { mediaTypeOf } from '../request-body/body-formats.ts';
 import { reportFieldProblems } from '../request-body/field-validation.ts';
 import { readBody } from '../request-body/read-body.ts';
 import type { Handler } from '../exchange.ts';
-import type { AuthenticatedContext } from '../request-context.ts';
+import { addWarning, type AuthenticatedContext } from '../request-context.ts';
 import { negotiateObject } from '../encoding/negotiate.ts';
 import { readPatchParameters } from '../query-parameters.ts';
 import { objectResponse } from '../responses.ts';
@@ -30,7 +30,7 @@ export function patchHandler(resource: Resource, checks: WriteChecks): Handler<A
       );
     const body = await readBody(context);
     const { dryRun, manager, fieldValidation } = readPatchParameters(request, info);
-    const warn = (text: string): unknown => context.warnings.add(text);
+    const warn = (text: string): void => addWarning(context, text);
     const patched = runTask(resource.clock, call, read(resource.served, body), body.length >= largeBytesMin);
     const { change, faults } = patched instanceof Promise ? await patched : patched;
     context.audit?.logRequestPatch(body);

@@ -4,7 +4,7 @@ import { type Resource, toStored, type WriteOptions } from '@cluster-apiserver/r
 import { formatOfBody } from '../request-body/body-formats.ts';
 import { readBody } from '../request-body/read-body.ts';
 import { readObject } from '../request-body/read-object.ts';
-import type { AuthenticatedContext } from '../request-context.ts';
+import { addWarning, type AuthenticatedContext } from '../request-context.ts';
 import { type ResponseFormat, negotiateObject } from '../encoding/negotiate.ts';
 import { readWriteParameters } from '../query-parameters.ts';
 import { readOperationOptions, namespaceOf, createRequester, type WriteChecks } from './requester.ts';
@@ -50,7 +50,7 @@ export async function readRequestObject(
   const bodyFormat = formatOfBody(request, kind);
   const body = await readBody(context);
   const { dryRun, manager, fieldValidation } = readWriteParameters(parameters, request, info);
-  const warn = (text: string): unknown => context.warnings.add(text);
+  const warn = (text: string): void => addWarning(context, text);
   const read = readObject(kind, body, bodyFormat, fieldValidation, warn, clock, context.call);
   const object = read instanceof Promise ? await read : read;
   context.audit?.logRequestObject(object, body.length);

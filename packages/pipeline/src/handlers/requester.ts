@@ -1,7 +1,7 @@
 import { invariant } from '@cluster-apiserver/base';
 import type { Admission, Authorizer, OperationOptions } from '@cluster-apiserver/gates';
 import type { DeleteOptions, Requester } from '@cluster-apiserver/registry';
-import type { AuthenticatedContext, RequestInfoContext } from '../request-context.ts';
+import { addWarning, type AuthenticatedContext, type RequestInfoContext } from '../request-context.ts';
 import { readBoolean, type RequestInfo, readString } from '../request-info.ts';
 import { requireVerb } from '../stages/authorize.ts';
 
@@ -34,7 +34,7 @@ export const createRequester = (
   subresource: context.info.resource?.subresource,
   options,
   call: context.call,
-  warn: (text) => void context.warnings.add(text),
+  warn: (text) => addWarning(context, text),
   annotate: (key, value) => context.audit?.annotate(key, value),
   authorizeCreate: () => requireVerb(authorizer, context, 'create'),
 });

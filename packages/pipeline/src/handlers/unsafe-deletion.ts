@@ -1,5 +1,5 @@
 import type { Authorizer } from '@cluster-apiserver/gates';
-import type { AuthenticatedContext } from '../request-context.ts';
+import { addWarning, type AuthenticatedContext } from '../request-context.ts';
 import { requireVerb } from '../stages/authorize.ts';
 
 export const ignoreReadErrorsParameter = 'ignoreStoreReadErrorWithClusterBreakingPotential';
@@ -18,7 +18,8 @@ export async function authorizeUnsafeDeletion(
 ): Promise<boolean> {
   if (!requested) return false;
   if (!authorizer) {
-    context.warnings.add(
+    addWarning(
+      context,
       `${ignoreReadErrorsParameter} has no effect while the feature gate AllowUnsafeMalformedObjectDeletion is off`,
     );
     return false;

@@ -1,5 +1,5 @@
 import type { Handler } from '../exchange.ts';
-import type { AuditIdContext, RequestInfoContext } from '../request-context.ts';
+import { type AuditIdContext, noWarnings, type RequestInfoContext } from '../request-context.ts';
 import { parseRequestInfo } from '../request-info.ts';
 
 /** Adds the verb, resource, namespace and name of the request. */
@@ -9,6 +9,6 @@ export const resolveRequestInfo =
     next(
       Object.assign(context, {
         info: parseRequestInfo(context.request.method, context.request.target),
-        warnings: new Set<string>(),
+        warnings: noWarnings,
       }),
     );
