@@ -12,7 +12,7 @@ export type { OpenWatchMeasures } from './handlers/event-stream.ts';
 export type { Watched, WatchMeasures } from './handlers/watch.ts';
 export { issuerRoutes, issuerPaths } from './non-resource/service-account-issuer.ts';
 export { metricsRoutes } from './non-resource/metrics.ts';
-export { callbackPlaces } from './listener/callback-guard.ts';
+export { callbackPlaces } from './listener/measures.ts';
 export { defaultStreamsMax } from './listener/limits.ts';
 export type { ReportFailure } from './listener/callback-guard.ts';
 export { type Listener, listen } from './listener/listener.ts';

@@ -1,7 +1,6 @@
 import type { SyncTask } from '@cluster-apiserver/base';
 import type { ParamKind, ParamRef } from '@cluster-apiserver/kinds';
 import type { KubeObject } from '@cluster-apiserver/model';
-import type { PolicyEnvironment } from './environment.ts';
 
 /** The objects of one kind that may hold parameters. */
 export interface ParamObjects {
@@ -20,7 +19,7 @@ export class ConfigurationError extends Error {
 
 export function requireParams(
   kind: ParamKind | undefined,
-  { params }: Pick<PolicyEnvironment, 'params'>,
+  { params }: { params(kind: ParamKind): ParamObjects | undefined },
 ): ParamObjects | undefined {
   if (!kind) return undefined;
   const found = params(kind);

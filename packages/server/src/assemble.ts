@@ -9,7 +9,7 @@ import type { ServerFlags } from './flags.ts';
 import { openAccessControl } from './wiring/access-control.ts';
 import { openAudit } from './wiring/audit.ts';
 import { openAuthenticators } from './wiring/authenticators.ts';
-import { openContext } from './wiring/context.ts';
+import { openContext } from './wiring/open-context.ts';
 import { startControllers } from './wiring/controllers.ts';
 import { createFindAccount } from './wiring/find-account.ts';
 import { openListener } from './wiring/listener.ts';

@@ -1,4 +1,4 @@
-import type { ListenerMeasures } from './measures.ts';
+import type { CallbackPlace, ListenerMeasures } from './measures.ts';
 
 /** `what` is a constant message: clients choose paths, and the log limits the rate per message. */
 export type ReportFailure = (what: string, error: unknown, request?: FailedRequest) => void;
@@ -62,10 +62,6 @@ export class CallbackGuard {
     runIgnoringErrors(close);
   }
 }
-
-/** The label values of the metric. */
-export const callbackPlaces = ['connection', 'request', 'response', 'websocket', 'timer'] as const;
-export type CallbackPlace = (typeof callbackPlaces)[number];
 
 /** Runs a step of error handling, whose own errors cannot be reported. */
 function runIgnoringErrors(act: () => void): void {

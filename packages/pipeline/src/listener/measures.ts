@@ -1,4 +1,6 @@
-import type { CallbackPlace } from './callback-guard.ts';
+/** The label values of the metric. */
+export const callbackPlaces = ['connection', 'request', 'response', 'websocket', 'timer'] as const;
+export type CallbackPlace = (typeof callbackPlaces)[number];
 
 /** The metrics of a listener. */
 export interface ListenerMeasures {

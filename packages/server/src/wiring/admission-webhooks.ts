@@ -2,24 +2,17 @@ import { admissionRegistration } from '@cluster-apiserver/kinds';
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
 import { createHttpsClient, makeRetirable } from '@cluster-apiserver/gates';
 import {
-  type AdmissionWebhookMeasures,
   createMutatingAdmissionWebhook,
   createValidatingAdmissionWebhook,
   WebhookClients,
-  type WebhookPluginOptions,
 } from '@cluster-apiserver/policies';
 import { asError } from '../as-error.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
-import type { AdmissionDependencies, ConfiguredAdmission } from './admission.ts';
+import type { AdmissionDependencies, ConfiguredAdmission, WebhookCalls } from './configured-admission.ts';
 import { createAdmissionWebhookMeasures } from './admission-webhook-measures.ts';
 import type { OpenConditionMeasures } from './match-condition-measures.ts';
 import { buildStaticWebhooks } from './read-static-manifests.ts';
 import { openStaticManifests } from './static-manifests.ts';
-
-/** Shared by both webhook plugins. */
-export interface WebhookCalls extends Pick<WebhookPluginOptions, 'clients' | 'failed'> {
-  readonly measures: Readonly<Record<'admit' | 'validating', AdmissionWebhookMeasures>>;
-}
 
 export function openWebhookCalls(
   flags: ServerFlags,

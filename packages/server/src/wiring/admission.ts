@@ -1,10 +1,8 @@
-import type { Clock, Random, CleanupStack } from '@cluster-apiserver/base';
 import { type AdmissionConfiguration, ConfigurationError, loadAdmissionConfiguration } from '@cluster-apiserver/config';
 import {
   type Admission,
   type AdmissionPlugin,
   type AdmissionPluginName,
-  type Authorizer,
   alwaysDenyWrites,
   chooseAdmissionPlugins,
   deprecatedAdmissionPlugins,
@@ -13,52 +11,19 @@ import {
   createNamespaceAutoProvision,
   createNamespaceExists,
   createNamespaceLifecycle,
-  type Namespaces,
   createOwnerReferencesPermissionEnforcement,
   describeUnknownPlugin,
 } from '@cluster-apiserver/gates';
-import { createPolicyEnvironment, type PolicyEnvironment, reservedNames } from '@cluster-apiserver/policies';
-import type { LiveApi } from '@cluster-apiserver/registry';
-import type { Log, Metrics } from '@cluster-apiserver/telemetry';
-import { openAdmissionWebhook, openWebhookCalls, type WebhookCalls } from './admission-webhooks.ts';
+import { createPolicyEnvironment, reservedNames } from '@cluster-apiserver/policies';
+import { openAdmissionWebhook, openWebhookCalls } from './admission-webhooks.ts';
+import type { AdmissionDependencies, ConfiguredAdmission } from './configured-admission.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';
 import type { Files } from '../environment.ts';
 import { createAdmissionMeasures } from './admission-measures.ts';
-import type { FileRecords } from './configz.ts';
 import { withFlagErrors, readFlagFile } from './flag-files.ts';
-import { createMatchConditionMeasures, type OpenConditionMeasures } from './match-condition-measures.ts';
+import { createMatchConditionMeasures } from './match-condition-measures.ts';
 import { openPolicies } from './policies.ts';
-import { type ReloadMeasures, createReloadMeasures } from './reload-measures.ts';
-
-/** What the factories of plugins can use. */
-export interface AdmissionDependencies {
-  /** Undefined if the server does not serve namespaces. */
-  readonly namespaces: Namespaces | undefined;
-  readonly api: LiveApi;
-  readonly authorizer: Required<Authorizer>;
-  /** Plugins that flags cannot disable; they run before the enabled ones. */
-  readonly always: readonly AdmissionPlugin[];
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly files: Files;
-  readonly records: FileRecords;
-  readonly metrics: Metrics;
-  /** Identifies this process in metrics that are compared between replicas. */
-  readonly serverId: string;
-  readonly log: Log;
-  /** Closes what plugins have opened. */
-  readonly cleanup: CleanupStack;
-}
-
-export interface ConfiguredAdmission extends AdmissionDependencies {
-  readonly configuration: AdmissionConfiguration;
-  /** By the plugin, which is the label `plugin`. */
-  readonly manifestMeasures: (labels: { readonly plugin: AdmissionPluginName }) => ReloadMeasures;
-  readonly conditionMeasures: OpenConditionMeasures;
-  /** Shared by policies and webhooks. */
-  readonly environment: PolicyEnvironment;
-  readonly webhookCalls: WebhookCalls;
-}
+import { createReloadMeasures } from './reload-measures.ts';
 
 /** A factory returns undefined if the plugin would have nothing to check. */
 const plugins: Readonly<

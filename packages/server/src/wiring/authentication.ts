@@ -24,7 +24,7 @@ import type { CertificateMeasures } from './certificate-measures.ts';
 import { openEgress } from './egress.ts';
 import type { WiringContext } from './context.ts';
 import { followConfiguration } from './followed-configuration.ts';
-import { loadOidcFlags } from './oidc-flags.ts';
+import { loadOidcFlags } from './oidc-settings.ts';
 
 /** Authentication by an AuthenticationConfiguration, or by the equivalent flags. */
 export interface ConfiguredAuthentication {

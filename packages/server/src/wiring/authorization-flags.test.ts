@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { FlagError, parseFlags } from '../flags.ts';
-import { checkAuthorizationFlags, loadAuthorizationFlags } from './authorization-flags.ts';
+import { checkAuthorizationFlags, loadAuthorizationFlags } from './authorization-settings.ts';
 
 const kubeconfig = JSON.stringify({
   apiVersion: 'v1',

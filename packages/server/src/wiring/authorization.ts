@@ -20,7 +20,7 @@ import {
 } from '@cluster-apiserver/gates';
 import type { Files } from '../environment.ts';
 import type { ServerFlags } from '../flags.ts';
-import { checkAuthorizationFlags, loadAuthorizationFlags } from './authorization-flags.ts';
+import { checkAuthorizationFlags, loadAuthorizationFlags } from './authorization-settings.ts';
 import { createAuthorizationMeasures } from './authorization-measures.ts';
 import type { WiringContext } from './context.ts';
 import { followConfiguration } from './followed-configuration.ts';

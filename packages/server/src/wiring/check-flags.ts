@@ -18,13 +18,13 @@ import { compileAlwaysAllowedPaths } from './always-allowed-paths.ts';
 import { checkAuditFlags } from './audit.ts';
 import { loadAuthenticationFlags } from './authentication.ts';
 import { readTokenFile } from './authenticators.ts';
-import { checkAuthorizationFlags, loadAuthorizationFlags } from './authorization-flags.ts';
+import { checkAuthorizationFlags, loadAuthorizationFlags } from './authorization-settings.ts';
 import { loadAuthorizationFile } from './authorization.ts';
 import { loadAuthorities } from './client-certificates.ts';
 import { parseControllers } from './controllers.ts';
 import { type ConfigurationFlag, readFlagFile, requireFlagPairs, withFlagErrors } from './flag-files.ts';
 import { loadCertificatePair, loadCertificates } from './pem-files.ts';
-import { parseServiceAccountFlags } from './service-account-flags.ts';
+import { parseServiceAccountFlags } from './service-account-settings.ts';
 import { loadKeys } from './service-account-keys.ts';
 import { tlsFlags } from './serving-certificate.ts';
 

@@ -17,7 +17,6 @@ import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { WiringContext } from './context.ts';
 import type { Loopback } from './loopback.ts';
-import type { ServedResources } from './served-resources.ts';
 
 /** All requests that wait for a namespace share its creation, so the creation has its own deadline. */
 const createTimeoutMs = 10_000;
@@ -84,7 +83,7 @@ const retries = { firstMs: 100, maxMs: 10_000 };
 /** Creates the namespaces of --system-namespaces that do not exist, in the background; retries until it succeeds. */
 export function startSystemNamespaces(
   { flags, environment, log }: WiringContext,
-  { namespaces, filled }: Pick<ServedResources, 'namespaces' | 'filled'>,
+  { namespaces, filled }: { readonly namespaces: ConnectedNamespaces | undefined; readonly filled: Promise<void> },
   cleanup: CleanupStack,
 ): void {
   if (!namespaces) return;

@@ -2,7 +2,7 @@ import { admissionRegistration } from '@cluster-apiserver/kinds';
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
 import { createMutatingAdmissionPolicy, createValidatingAdmissionPolicy } from '@cluster-apiserver/policies';
 import { asError } from '../as-error.ts';
-import type { ConfiguredAdmission } from './admission.ts';
+import type { ConfiguredAdmission } from './configured-admission.ts';
 import { createMutatingPolicyMeasures, createValidatingPolicyMeasures } from './admission-policy-measures.ts';
 import { buildStaticPolicies } from './read-static-manifests.ts';
 import { openStaticManifests } from './static-manifests.ts';

@@ -31,7 +31,7 @@ import { createRequestMeasures } from './request-measures.ts';
 import { openReviews } from './reviews.ts';
 import type { ServedResources } from './served-resources.ts';
 import { createServedVersions } from './served-versions.ts';
-import { getApiAudiences } from './service-account-flags.ts';
+import { getApiAudiences } from './service-account-settings.ts';
 import { createStatusDocuments } from './status-documents.ts';
 import { createWatchMeasures } from './watch-measures.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { FlagError, parseFlags } from '../flags.ts';
-import { isDiscoverable, parseServiceAccountFlags } from './service-account-flags.ts';
+import { isDiscoverable, parseServiceAccountFlags } from './service-account-settings.ts';
 
 const read = (...args: string[]) => parseServiceAccountFlags(parseFlags(args.map((arg) => `--${arg}`)));
 const both = ['service-account-issuer=https://a.example', 'service-account-signing-key-file=key'] as const;

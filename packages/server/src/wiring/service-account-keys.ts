@@ -10,7 +10,7 @@ import { asError } from '../as-error.ts';
 import { FlagError } from '../flags.ts';
 import type { Files } from '../environment.ts';
 import type { WiringContext } from './context.ts';
-import type { ServiceAccountSettings } from './service-account-flags.ts';
+import type { ServiceAccountSettings } from './service-account-settings.ts';
 
 /** The current keys of the files. */
 export interface FollowedKeys {

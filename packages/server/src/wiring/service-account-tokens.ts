@@ -14,7 +14,7 @@ import {
 import type { KindServices } from '@cluster-apiserver/kinds';
 import { type NonResourceRoutes, issuerRoutes, issuerPaths } from '@cluster-apiserver/pipeline';
 import type { AuthenticationOptions } from './authentication.ts';
-import { isDiscoverable, parseServiceAccountFlags } from './service-account-flags.ts';
+import { isDiscoverable, parseServiceAccountFlags } from './service-account-settings.ts';
 import { followKeys } from './service-account-keys.ts';
 
 /** Service account tokens: issuing, authentication, and the discovery documents for other services. */

@@ -7,7 +7,7 @@ import type { Resource } from '@cluster-apiserver/registry';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { Files } from '../environment.ts';
-import type { ConfiguredAdmission } from './admission.ts';
+import type { ConfiguredAdmission } from './configured-admission.ts';
 import type { FileRecord } from './configz.ts';
 import {
   type ManifestFile,

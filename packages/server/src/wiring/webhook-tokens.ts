@@ -3,7 +3,7 @@ import { loadWebhookConnection } from '@cluster-apiserver/config';
 import { createTokenCache, type TokenAuthenticator, createTokenWebhook } from '@cluster-apiserver/gates';
 import type { AuthenticationOptions } from './authentication.ts';
 import { withFlagErrors } from './flag-files.ts';
-import { getApiAudiences } from './service-account-flags.ts';
+import { getApiAudiences } from './service-account-settings.ts';
 import { followConnection } from './webhook-connection.ts';
 
 const flag = 'authentication-token-webhook-config-file';
