@@ -19,7 +19,7 @@ export class ConfigurationError extends Error {
 
 export function requireParams(
   kind: ParamKind | undefined,
-  { params }: { params(kind: ParamKind): ParamObjects | undefined },
+  { params }: { readonly params: (kind: ParamKind) => ParamObjects | undefined },
 ): ParamObjects | undefined {
   if (!kind) return undefined;
   const found = params(kind);
