@@ -116,7 +116,7 @@ class Registry implements Metrics {
     const series = new SeriesOf(declaration.labels ?? {}, () => new Distribution(buckets));
     this.#series.push(series);
     this.#publish({ ...declare('histogram', declaration), buckets }, () =>
-      series.all.map(({ labels, series: distribution }) => ({ labels, distribution })),
+      Array.from(series.all, ([labels, distribution]) => ({ labels, distribution })),
     );
     return createHistogram(series);
   }
@@ -149,7 +149,7 @@ class Registry implements Metrics {
     const series = new SeriesOf(declaration.labels ?? {}, () => ({ value: 0 }));
     this.#series.push(series);
     this.#publish(declare(type, declaration), () =>
-      series.all.map(({ labels, series: { value } }) => ({ labels, value })),
+      Array.from(series.all, ([labels, { value }]) => ({ labels, value })),
     );
     return series;
   }

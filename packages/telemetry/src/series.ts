@@ -44,8 +44,8 @@ export class SeriesOf<Series extends object> {
   }
 
   /** All series with their formatted labels, without braces. */
-  get all(): readonly { readonly labels: string; readonly series: Series }[] {
-    return Array.from(this.#all, ([labels, series]) => ({ labels, series }));
+  get all(): Iterable<readonly [labels: string, series: Series]> {
+    return this.#all;
   }
 
   /** Drops all series with these values of labels. Whoever still holds one counts in vain. */
