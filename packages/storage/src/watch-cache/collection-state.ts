@@ -20,6 +20,8 @@ export interface Subscriber<Item> {
 /** A load that is complete. */
 export interface Loaded {
   readonly revision: Revision;
+  /** Whether fewer objects are unreadable than in the present contents. */
+  readonly readsMore: () => boolean;
   /**
    * Replaces the contents at once by what was loaded, which is the state at `now`. Returns the number of objects; undefined
    * if the collection was suspended or detached meanwhile.
@@ -138,11 +140,20 @@ export class CollectionState<Item extends CacheItem> {
     this.#load = load;
     try {
       const revision = await load.run(options);
-      return { revision, publish: (now) => this.#publish(load, now) };
+      return {
+        revision,
+        readsMore: () => load.finish().unreadable < this.#contents.unreadable,
+        publish: (now) => this.#publish(load, now),
+      };
     } catch (error) {
       if (this.#load === load) this.#load = undefined;
       throw error;
     }
+  }
+
+  /** Forgets the load that is running. */
+  endLoad(): void {
+    this.#load = undefined;
   }
 
   #publish(load: CollectionLoad<Item>, now: Revision): number | undefined {

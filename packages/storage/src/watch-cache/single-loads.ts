@@ -44,9 +44,7 @@ export class SingleLoads<Item extends CacheItem> {
     this.end(state);
     const loading = new AbortController();
     this.#running.set(state, loading);
-    void this.#loadUntilReady(state, loading.signal, isLater).finally(() => {
-      if (this.#running.get(state) === loading) this.#running.delete(state);
-    });
+    void this.#loadUntilReady(state, loading.signal, isLater);
   }
 
   end(state: CollectionState<Item>): void {
@@ -74,19 +72,31 @@ export class SingleLoads<Item extends CacheItem> {
     if (isLater) await pause();
     while (!signal.aborted) {
       try {
-        const { revision, publish } = await state.load({ store, clock, signal, at: undefined, reach });
+        const { revision, readsMore, publish } = await state.load({ store, clock, signal, at: undefined, reach });
         if (signal.aborted) return;
+        // Tried in vain: no watch has to end.
+        if (state.isReady && !readsMore()) return this.#discard(state);
         const items = publish(this.#freshness.currentRevision);
-        if (items !== undefined) return report({ type: 'collection loaded', prefix, items, revision });
+        if (items !== undefined) {
+          // In the same turn: the feed may suspend the collection at once, and begin another load.
+          this.#running.delete(state);
+          return report({ type: 'collection loaded', prefix, items, revision });
+        }
       } catch (error) {
+        if (signal.aborted) return;
         // What is served is complete; it is only not better than before.
-        if (signal.aborted || state.isReady) return;
+        if (state.isReady) return this.#discard(state);
         if (error instanceof CollectionSuspendedError) this.suspend(state, error, this.#freshness.currentRevision);
         else if (String(error) !== reported) this.#report(state, error);
         reported = String(error);
       }
       await pause();
     }
+  }
+
+  #discard(state: CollectionState<Item>): void {
+    state.endLoad();
+    this.#running.delete(state);
   }
 
   #report({ descriptor: { prefix } }: CollectionState<Item>, cause: unknown): void {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { type Call, callUntil, systemClock } from '@cluster-apiserver/base';
 import { until, untilTurned } from '@cluster-apiserver/testkit/until';
-import { call, collectionsOf, contents, textOf, useWatchCache } from '../../test/use-watch-cache.ts';
-import { HistoryReplacedError, RevisionTooLargeError, StorageUnavailableError } from '../errors.ts';
+import { call, collectionsOf, contents, descriptorOf, textOf, useWatchCache } from '../../test/use-watch-cache.ts';
+import { CorruptValueError, HistoryReplacedError, RevisionTooLargeError, StorageUnavailableError } from '../errors.ts';
 import { revision } from '../revision.ts';
-import type { ChangeSet, FollowedStore } from '../store.ts';
+import type { ChangeSet, Entry, FollowedStore } from '../store.ts';
 
 const cached = useWatchCache();
 const soon = () => callUntil(systemClock.monotonicMs() + 50);
@@ -223,6 +223,75 @@ test('after a lost watch it reloads, reports it, and does not go back in time', 
   expect(a.changesAfter(before)).toBeUndefined();
   expect(interruptions).toBe(1);
   expect(cached.reports.map(({ type }) => type)).toEqual(['loaded', 'lost', 'loaded']);
+});
+
+test('values that are refused for good are read again on request, no others, and only a success resets subscribers', async () => {
+  let locked = true;
+  const seal = (entry: Entry): Entry =>
+    locked && entry.key.endsWith('/locked')
+      ? { key: entry.key, revision: entry.revision, unreadable: new CorruptValueError([entry.key]) }
+      : entry;
+  const store: FollowedStore = {
+    ...cached.memory,
+    list: async (...args) => {
+      const { entries, ...page } = await cached.memory.list(...args);
+      return { ...page, entries: entries.map(seal) };
+    },
+  };
+  for (const key of ['/r/a/before', '/r/a/locked', '/r/b/1']) await cached.put(key);
+  const read: string[] = [];
+  const collections = ['/r/a/', '/r/b/'].map(descriptorOf).map((descriptor) => ({
+    ...descriptor,
+    read: (entry: Entry, key: string) => {
+      read.push(key);
+      return { ...descriptor.read(entry, key), unreadable: entry.unreadable };
+    },
+  }));
+  const cache = cached.open({ store, collections });
+  const [a, b] = collectionsOf(cache);
+  await cache.firstLoad;
+  let resets = 0;
+  a.subscribe({ onChange: () => {}, onReset: () => resets++ });
+  expect(await contents(a)).toEqual(['before=/r/a/before', 'locked=?']);
+  read.splice(0);
+  cache.retryUnreadable();
+  await untilTurned(() => read.length > 0);
+  for (let turns = 0; turns < 50; turns++) await new Promise(setImmediate);
+  expect([read.splice(0), resets, a.isReady]).toEqual([['locked'], 0, true]);
+  locked = false;
+  cache.retryUnreadable();
+  await untilTurned(() => resets > 0);
+  expect([read.splice(0), resets]).toEqual([['locked'], 1]);
+  expect(await contents(a)).toEqual(['before=/r/a/before', 'locked=/r/a/locked']);
+  expect([a, b].map(({ statistics }) => statistics.initializations)).toEqual([2, 1]);
+});
+
+test('after a lost watch, contents with values that are refused for good are replaced, too', async () => {
+  const disturbedStore = disturbed();
+  const list: FollowedStore['list'] = async (...args) => {
+    const { entries, ...page } = await cached.memory.list(...args);
+    const refused = ({ key, revision: at }: Entry): Entry => ({
+      key,
+      revision: at,
+      unreadable: new CorruptValueError([key]),
+    });
+    return { ...page, entries: entries.map((entry) => (entry.key.endsWith('/locked') ? refused(entry) : entry)) };
+  };
+  const plain = descriptorOf('/r/a/');
+  const descriptor = {
+    ...plain,
+    read: (entry: Entry, key: string) => ({ ...plain.read(entry, key), unreadable: entry.unreadable }),
+  };
+  await cached.put('/r/a/locked');
+  const cache = cached.open({ store: { ...disturbedStore, list }, collections: [descriptor] });
+  await cache.firstLoad;
+  const a = cache.collections[0];
+  const release = disturbedStore.hold();
+  await cached.put('/r/a/new');
+  disturbedStore.cut(new Error('compacted'));
+  release();
+  await a?.waitUntilFresh(undefined, call);
+  expect(a && (await contents(a))).toEqual(['locked=?', 'new=/r/a/new']);
 });
 
 describe('when the store has another history', () => {
