@@ -250,6 +250,45 @@ test('the deletion of a namespace deletes objects of a kind that came later', as
   server.api.remove(kind);
 });
 
+test('a policy finds its parameters once their kind is served, and fails closed before and after', async () => {
+  const group = 'params.example';
+  const kind = lampOf(group);
+  const registration = '/apis/admissionregistration.k8s.io/v1';
+  const policy = {
+    metadata: { name: 'dark' },
+    spec: {
+      paramKind: { apiVersion: `${group}/v1`, kind: 'Lamp' },
+      matchConstraints: {
+        namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'params' } },
+        resourceRules: [
+          { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['serviceaccounts'] },
+        ],
+      },
+      validations: [{ expression: 'object.metadata.name != params.color' }],
+    },
+  };
+  const paramRef = { name: 'desk', namespace: 'default', parameterNotFoundAction: 'Deny' };
+  const binding = {
+    metadata: { name: 'dark' },
+    spec: { policyName: 'dark', paramRef, validationActions: ['Deny'] },
+  };
+  await create('/api/v1/namespaces', { metadata: { name: 'params' } });
+  expect(await create(`${registration}/validatingadmissionpolicies`, policy)).toMatchObject({ status: 201 });
+  expect(await create(`${registration}/validatingadmissionpolicybindings`, binding)).toMatchObject({ status: 201 });
+  const dryRun = (name: string): Promise<ApiResponse> =>
+    create('/api/v1/namespaces/params/serviceaccounts?dryRun=All', lamp(name));
+  const unknown = { status: 422, body: { message: expect.stringContaining('failed to find resource') } };
+  expect(await dryRun('blue')).toMatchObject(unknown);
+  await server.api.add(kind);
+  await create(lampsIn(group), lamp('desk', { color: 'red' }));
+  expect(await dryRun('blue')).toMatchObject({ status: 201 });
+  expect(await dryRun('red')).toMatchObject({ status: 422 });
+  server.api.remove(kind);
+  expect(await dryRun('blue')).toMatchObject(unknown);
+  for (const plural of ['validatingadmissionpolicybindings', 'validatingadmissionpolicies'])
+    expect((await server.request('DELETE', `${registration}/${plural}/dark`)).status).toBe(200);
+});
+
 v8.setFlagsFromString('--expose-gc');
 const collectGarbage: () => void = vm.runInNewContext('gc');
 const heapBytes = (): number => {
