@@ -1,4 +1,4 @@
-import { isObjectOrRawNumber, type JsonObject, type Optional } from '../json/json-object.ts';
+import { isJsonObject, type JsonObject, type Optional } from '../json/json-object.ts';
 import { sameJson } from '../json/same-json.ts';
 import {
   hasSharedMembers,
@@ -27,7 +27,7 @@ export function compare(schema: Schema, left: unknown, right: unknown): Comparis
   return leaf(left, right);
 }
 
-const fitsObject = (value: unknown): value is Optional<JsonObject> => isAbsent(value) || isObjectOrRawNumber(value);
+const fitsObject = (value: unknown): value is Optional<JsonObject> => isAbsent(value) || isJsonObject(value);
 const fitsList = (value: unknown): value is Optional<readonly unknown[]> => isAbsent(value) || Array.isArray(value);
 const isAbsent = (value: unknown): value is null | undefined => value === undefined || value === null;
 

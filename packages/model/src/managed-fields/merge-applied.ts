@@ -1,4 +1,4 @@
-import { isObjectOrRawNumber, type JsonObject } from '../json/json-object.ts';
+import { isJsonObject, type JsonObject } from '../json/json-object.ts';
 import { type KubeObject, requireKubeObject } from '../kind/object.ts';
 import { getOwn, setOwn } from '@cluster-apiserver/base';
 import {
@@ -34,7 +34,7 @@ function mergeValue(schema: Schema, live: unknown, applied: unknown, fields: Fie
 }
 
 /** What was stored by another schema may have another type. */
-const asObject = (value: unknown): JsonObject | undefined => (isObjectOrRawNumber(value) ? value : undefined);
+const asObject = (value: unknown): JsonObject | undefined => (isJsonObject(value) ? value : undefined);
 
 function mergeMembers(
   schema: MembersSchema,

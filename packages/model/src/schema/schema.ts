@@ -1,6 +1,6 @@
 import { invariant } from '@cluster-apiserver/base';
 import type { ValueRules } from './value-rules.ts';
-import { isObjectOrRawNumber } from '../json/json-object.ts';
+import { isJsonObject } from '../json/json-object.ts';
 import type { Integer } from '../json/raw-number.ts';
 
 /**
@@ -165,7 +165,7 @@ export function memberSchema(schema: MembersSchema, name: string): Schema | unde
 export const hasSharedMembers = (schema: Schema, value: unknown): schema is MembersSchema =>
   (schema.type === 'object'
     ? !schema.atomic
-    : schema.type === 'map' || (schema.type === 'any' && schema.contents !== undefined)) && isObjectOrRawNumber(value);
+    : schema.type === 'map' || (schema.type === 'any' && schema.contents !== undefined)) && isJsonObject(value);
 
 export interface Field {
   readonly name: string;

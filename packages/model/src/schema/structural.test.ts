@@ -16,6 +16,7 @@ import {
 import { describe, expect, test } from '@jest/globals';
 import { runSync } from '@cluster-apiserver/base';
 import { parseJson } from '../json/json.ts';
+import { rawNumber } from '../json/raw-number.ts';
 import type { KubeObject } from '../kind/object.ts';
 import { apply, ApplyConflictError } from '../managed-fields/apply.ts';
 import { readApplied } from '../managed-fields/applied.ts';
@@ -277,6 +278,18 @@ describe('ownership', () => {
     const both = applied(one, 'm2', { free: { a: 2, c: 1 } }, true);
     expect(both['spec']).toMatchObject({ free: { a: 2, b: 1, c: 1 } });
     expect(applied(both, 'm1', {})['spec']).toMatchObject({ free: { a: 2, c: 1 } });
+  });
+
+  test('takes a number beyond 2^53 as a whole', () => {
+    const number = rawNumber('9007199254740993');
+    const given = { free: { n: number, l: [number] }, inner: number };
+    const one = applied(live, 'm', given);
+    expect(fieldsOf(one)).toEqual([{ 'f:free': { 'f:l': {}, 'f:n': {} }, 'f:inner': {} }]);
+    expect(JSON.stringify(one['spec'])).toContain('"free":{"l":[9007199254740993],"n":9007199254740993}');
+    const other = applied(one, 'm', { free: { n: rawNumber('9007199254740995') } });
+    expect(JSON.stringify(other['spec'])).toContain('"free":{"n":9007199254740995}');
+    const entries = runSync(managedFieldsAfterUpdate(schema, empty, one, { ...writer, manager: 'u' }));
+    expect(JSON.stringify(entries)).not.toContain('rawJSON');
   });
 
   test('a dropped field falls back to its default, an empty object stays while it is applied', () => {

@@ -1,4 +1,4 @@
-import { isObjectOrRawNumber } from '../json/json-object.ts';
+import { isJsonObject } from '../json/json-object.ts';
 import { isRawNumber } from '../json/raw-number.ts';
 import { sameJson } from '../json/same-json.ts';
 
@@ -24,7 +24,7 @@ export class UnchangedValues {
   }
 
   #hasMembers(value: object, current: unknown): boolean {
-    if (!isObjectOrRawNumber(current)) return false;
+    if (!isJsonObject(current)) return false;
     const members = Object.entries(value);
     return (
       members.length === Object.keys(current).length &&

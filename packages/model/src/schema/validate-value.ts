@@ -187,8 +187,13 @@ class ValueValidator {
     at.invalid(shown, detail, 'FieldValueTypeInvalid');
   }
 
-  #inBody = (at: Problems, problem: string): string => `${this.#text(at)} in body ${problem}`;
-  #text = (at: Problems): string => formatPath(at.path.slice(this.#depth));
+  #inBody(at: Problems, problem: string): string {
+    return `${this.#text(at)} in body ${problem}`;
+  }
+
+  #text(at: Problems): string {
+    return formatPath(at.path.slice(this.#depth));
+  }
 }
 
 const noRules: ValueRules = {};
