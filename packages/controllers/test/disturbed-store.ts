@@ -10,14 +10,14 @@ export interface DisturbedStore extends FollowedStore {
   hold(): () => void;
   /** Ends all watches with this error. */
   cut(error: Error): void;
-  /** What is stored under the key cannot be read until the returned function is called. */
-  lock(key: string): () => void;
+  /** What is stored under the key cannot be read, for this reason, until the returned function is called. */
+  lock(key: string, cause?: Error): () => void;
 }
 
 export function disturbedStore(store: FollowedStore): DisturbedStore {
   const asked = { get: 0, list: 0, head: 0, writes: 0 };
   let held: Promise<void> | undefined;
-  const locked = new Set<string>();
+  const locked = new Map<string, CorruptValueError>();
   const watches = new Set<(error: Error) => void>();
 
   async function* watch(changes: AsyncIterator<ChangeSet>): AsyncGenerator<ChangeSet> {
@@ -39,14 +39,10 @@ export function disturbedStore(store: FollowedStore): DisturbedStore {
       void changes.return?.();
     }
   }
-  const seen = (entry: Entry): Entry =>
-    locked.has(entry.key)
-      ? {
-          key: entry.key,
-          revision: entry.revision,
-          unreadable: new CorruptValueError([entry.key]),
-        }
-      : entry;
+  const seen = (entry: Entry): Entry => {
+    const unreadable = locked.get(entry.key);
+    return unreadable ? { key: entry.key, revision: entry.revision, unreadable } : entry;
+  };
   const writing = async <T>(verb: 'update' | 'delete', key: string, write: () => Promise<T>): Promise<T> => {
     asked.writes++;
     await disturbed.beforeWrite(verb, key);
@@ -57,7 +53,8 @@ export function disturbedStore(store: FollowedStore): DisturbedStore {
     asked,
     get: async (...args) => {
       asked.get++;
-      if (locked.has(args[0])) throw new CorruptValueError([args[0]]);
+      const unreadable = locked.get(args[0]);
+      if (unreadable) throw unreadable;
       return store.get(...args);
     },
     list: async (...args) => {
@@ -87,8 +84,8 @@ export function disturbedStore(store: FollowedStore): DisturbedStore {
         resolve();
       };
     },
-    lock: (key) => {
-      locked.add(key);
+    lock: (key, cause) => {
+      locked.set(key, new CorruptValueError([key], { cause }));
       return () => void locked.delete(key);
     },
     cut: (error) => {

@@ -1,6 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import type { KubeObject } from '@cluster-apiserver/model';
-import { CorruptValueError, RevisionCompactedError, StorageUnavailableError } from '@cluster-apiserver/storage';
+import {
+  CorruptValueError,
+  KeyUnavailableError,
+  RevisionCompactedError,
+  StorageUnavailableError,
+} from '@cluster-apiserver/storage';
 import { clock, collect, gone, ownersOf, settled, store, untilGone, watchLost, world } from '../../test/collector.ts';
 import { turn, until } from '../../test/turns.ts';
 import { blocking, owned } from '../../test/world.ts';
@@ -210,6 +215,30 @@ describe('what cannot be read', () => {
     unlock();
     await world.remove(locked);
     await untilGone(dependent, shared);
+  });
+
+  test('because a key is unavailable makes its whole kind wait, and nothing is lost or deleted too much', async () => {
+    const owner = await world.account('owner');
+    const lost = await world.account('lost');
+    const dependent = await world.event('dependent', { owners: [owned(owner)] });
+    const abandoned = await world.event('abandoned', { owners: [owned(lost)] });
+    const collecting = await collect();
+    const locked = await world.account('locked-later');
+    const unlock = store.lock(keyOf(locked), new KeyUnavailableError('no key'));
+    await world.change(locked, (metadata) => ({ ...metadata, labels: { a: 'b' } }));
+    await settled();
+    await world.remove(lost);
+    // Its owner is of the kind that is not served.
+    await world.change(dependent, (metadata) => ({ ...metadata, labels: { a: 'b' } }));
+    await settled();
+    expect(await gone(dependent)).toBe(false);
+    expect(await gone(abandoned)).toBe(false);
+    unlock();
+    await until('the collection again', async () => (clock.advance(1_000), gone(abandoned)));
+    expect(await gone(dependent)).toBe(false);
+    await world.remove(owner);
+    await untilGone(dependent);
+    expect(collecting.events.filter(({ type }) => type === 'failed')).toEqual([]);
   });
 
   test('is reported a few times and then only counted', async () => {
