@@ -56,16 +56,21 @@ describe('turns', () => {
 });
 
 describe('many connections at once', () => {
-  /** A clock whose `soon` callbacks wait for `next`, after `hold`. */
+  /** A clock whose `soon` callbacks wait for `next`, after `hold`. The iteration that is held takes no time. */
   function heldTurns() {
     let isHeld = false;
+    let heldMs = 0;
     const turns: (() => void)[] = [];
     return {
       clock: {
         ...systemClock,
+        monotonicMs: () => (isHeld ? heldMs : systemClock.monotonicMs()),
         soon: (callback: () => void) => (isHeld ? void turns.push(callback) : systemClock.soon(callback)),
       },
-      hold: () => (isHeld = true),
+      hold: () => {
+        heldMs = systemClock.monotonicMs();
+        isHeld = true;
+      },
       next: () => {
         for (const turn of turns.splice(0)) turn();
       },
