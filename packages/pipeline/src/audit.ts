@@ -1,5 +1,6 @@
 import type { Status, StatusError, UserInfo } from '@cluster-apiserver/model';
-import type { RequestInfoContext } from './request-context.ts';
+import type { ApiRequest } from './exchange.ts';
+import type { RequestInfo } from './request-info.ts';
 
 /** Creates the audit records of requests. Without an auditor the audit stage is absent. */
 export interface Auditor {
@@ -7,7 +8,13 @@ export interface Auditor {
    * Called before authentication. `name` is the object's name from the path, or the one that the field selector of a
    * list or watch requires.
    */
-  begin(context: RequestInfoContext, name: string | undefined): AuditRecorder;
+  begin(request: AuditedRequest, name: string | undefined): AuditRecorder;
+}
+
+export interface AuditedRequest {
+  readonly auditId: string;
+  readonly request: ApiRequest;
+  readonly info: RequestInfo;
 }
 
 /** A promise if the request must wait until the event has been written. */

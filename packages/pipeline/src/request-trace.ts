@@ -3,8 +3,7 @@ import type { UserInfo } from '@cluster-apiserver/model';
 import { mastersGroup, monitoringGroup } from '@cluster-apiserver/gates';
 import type { Tracer } from '@cluster-apiserver/telemetry';
 import type { ExchangeEnd } from './exchange.ts';
-import type { ReceivedContext, RequestInfoContext } from './request-context.ts';
-import { requestAttributes, spanName } from './trace-attributes.ts';
+import { requestAttributes, spanName, type TracedRequest } from './trace-attributes.ts';
 
 /**
  * Groups whose sampling decision is followed, as in kube-apiserver. Other callers could force sampling of all their
@@ -42,13 +41,13 @@ export class RequestTrace implements SpanHolder {
     return this.#span;
   }
 
-  beginAuthentication(context: RequestInfoContext): void {
+  beginAuthentication(context: TracedRequest): void {
     this.#authenticationMs = this.#clock.monotonicMs();
     if (this.#isDecided) this.#span = this.#begin(context, {}).child(authentication);
   }
 
   /** Ends the authentication span; `user` is undefined if authentication failed. */
-  endAuthentication(context: RequestInfoContext, user: UserInfo | undefined, error?: unknown): void {
+  endAuthentication(context: TracedRequest, user: UserInfo | undefined, error?: unknown): void {
     this.#decide(context, user);
     const span = this.#span ?? this.#request?.child(authentication, { startMs: this.#authenticationMs });
     span?.end(error);
@@ -56,7 +55,7 @@ export class RequestTrace implements SpanHolder {
   }
 
   /** Records the status when the response is ready. A watch ends its span itself. */
-  recordResponse(context: Partial<RequestInfoContext> & ReceivedContext, status: number): void {
+  recordResponse(context: TracedRequest, status: number): void {
     // Undecided means in most cases: refused before authentication.
     this.#decide(context, undefined);
     const isDropped = this.#caller !== undefined && !this.#request;
@@ -72,7 +71,7 @@ export class RequestTrace implements SpanHolder {
     this.#request?.end();
   }
 
-  #decide(context: Partial<RequestInfoContext> & ReceivedContext, user: UserInfo | undefined): void {
+  #decide(context: TracedRequest, user: UserInfo | undefined): void {
     const caller = this.#caller;
     if (this.#isDecided || !caller) return; // without a caller it was decided in the constructor
     this.#isDecided = true;
@@ -81,10 +80,7 @@ export class RequestTrace implements SpanHolder {
     } else if (this.#tracer.samples()) this.#begin(context, { link: caller });
   }
 
-  #begin(
-    context: Partial<RequestInfoContext> & ReceivedContext,
-    origin: { readonly parent?: TraceContext; readonly link?: TraceContext },
-  ): Span {
+  #begin(context: TracedRequest, origin: { readonly parent?: TraceContext; readonly link?: TraceContext }): Span {
     const attributes = requestAttributes(context);
     this.#request = this.#tracer.begin({ name: spanName(context), startMs: this.#startMs, attributes, ...origin });
     return this.#request;

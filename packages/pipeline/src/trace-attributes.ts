@@ -1,9 +1,13 @@
 import type { SpanAttributes } from '@cluster-apiserver/base';
-import type { ReceivedContext, RequestInfoContext } from './request-context.ts';
+import type { ApiRequest } from './exchange.ts';
 import type { RequestInfo, ResourceInfo } from './request-info.ts';
 
-/** The context when the span begins: a request that is refused early has only the first fields. */
-type TracedContext = Partial<RequestInfoContext> & ReceivedContext;
+/** What is known when the span begins: a request that is refused early has only the first field. */
+export interface TracedRequest {
+  readonly request: ApiRequest;
+  readonly info?: RequestInfo | undefined;
+  readonly auditId?: string | undefined;
+}
 
 /** OpenTelemetry's semantic conventions require `_OTHER` for any other method, since clients choose it. */
 const knownMethods: ReadonlySet<string> = new Set([
@@ -19,7 +23,7 @@ const knownMethods: ReadonlySet<string> = new Set([
 ]);
 
 /** As in kube-apiserver: the method and the path of the resource without names. */
-export function spanName({ request, info }: TracedContext): string {
+export function spanName({ request, info }: TracedRequest): string {
   const method = knownMethods.has(request.method) ? request.method : 'HTTP';
   return info?.resource ? `${method} ${routeTemplate(info.resource)}`.slice(0, nameCharactersMax) : method;
 }
@@ -48,7 +52,7 @@ function routeTemplate({
 }
 
 /** No credentials, no body, and only query parameters that cannot hold any. */
-export function requestAttributes({ request, info, auditId }: TracedContext): SpanAttributes {
+export function requestAttributes({ request, info, auditId }: TracedRequest): SpanAttributes {
   const { method, protocol, remoteAddress } = request;
   const isKnown = knownMethods.has(method);
   const userAgent = request.header('user-agent');

@@ -71,6 +71,7 @@ test('a watch without timeoutSeconds ends after half an hour to an hour', async 
 test('a draining server ends watches with a bookmark', async () => {
   const first = await make('a');
   const client = await begin(`resourceVersion=${first}&allowWatchBookmarks=true`);
+  await settle();
   client.closing.abort();
   await until(() => client.ended);
   expect(client.events).toEqual([`BOOKMARK ${first}`]);

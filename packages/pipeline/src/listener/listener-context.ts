@@ -3,7 +3,7 @@ import type { StatusError } from '@cluster-apiserver/model';
 import type { MemoryBudget } from './connection/memory-budget.ts';
 import type { CallbackGuard } from './callback-guard.ts';
 import type { ListenerMeasures } from './measures.ts';
-import type { SocketRequest } from './request/socket-request.ts';
+import type { OpenRequest } from './request/open-request.ts';
 
 /** Shared by all connections and requests of a listener. */
 export interface ListenerContext {
@@ -20,7 +20,7 @@ export interface ListenerContext {
   /** Its steps are not guarded: they must not throw. */
   readonly loop: Loop;
   /** Requests whose body is arriving, the oldest first. */
-  readonly receiving: LongList<SocketRequest>;
+  readonly receiving: LongList<OpenRequest>;
   /** Connections that only drop the rest of a refused body. */
   lingering: number;
   readonly guard: CallbackGuard;

@@ -123,7 +123,7 @@ test('a proof waits for the feed, asks it for its progress, and fails when it do
   await proving;
   expect(proof).toEqual({ applied: 6 });
   const late = own.prove(own.begin(update(9)), 10, call).catch((error: unknown) => error);
-  for (let passedMs = 0; passedMs <= 3 * electionTimeoutMs; passedMs += 20) {
+  for (let passedMs = 0; passedMs <= 2 * electionTimeoutMs; passedMs += 20) {
     clock.advance(20);
     await new Promise(setImmediate);
   }

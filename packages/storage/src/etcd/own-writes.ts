@@ -73,10 +73,10 @@ export class OwnWrite {
 }
 
 /** The feed delivers what etcd has confirmed within milliseconds, unless its member is lost: then it needs another one. */
-const proofElectionsMax = 3;
+const proofElectionsMax = 1.5;
 const progressMs = 20;
 /** A feed that makes no progress for so long continues at another member. */
-const silentElections = 0.5;
+const silentElections = 0.45;
 
 export class OwnWrites {
   readonly #client: EtcdClient;

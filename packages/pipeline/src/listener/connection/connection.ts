@@ -6,7 +6,7 @@ import { MemoryBudget } from './memory-budget.ts';
 import { readClientCertificates } from './client-certificates.ts';
 import type { ListenerContext } from '../listener-context.ts';
 import * as limits from '../limits.ts';
-import type { SocketRequest } from '../request/socket-request.ts';
+import type { OpenRequest } from '../request/open-request.ts';
 
 /**
  * A client's connection with its open requests: an HTTP/1.1 connection or an HTTP/2 session. Address and certificates
@@ -16,7 +16,7 @@ export class Connection {
   readonly socket: TLSSocket;
   readonly remoteAddress: string;
   readonly clientCertificates: readonly Buffer[];
-  readonly requests = new ShortList<SocketRequest>();
+  readonly requests = new ShortList<OpenRequest>();
   readonly responseBytes: MemoryBudget;
   readonly bodyBytes: MemoryBudget;
   /** Response bytes that the kernel has taken. */
@@ -28,7 +28,7 @@ export class Connection {
   readonly #accepted: Socket | undefined;
   readonly #context: ListenerContext;
   #session: ServerHttp2Session | undefined;
-  #newest: SocketRequest | undefined;
+  #newest: OpenRequest | undefined;
   #idleSinceMs: number;
   #leakedSinceMs: number | undefined;
   #pingedMs: number;
@@ -60,13 +60,13 @@ export class Connection {
     return this.#session;
   }
 
-  addRequest(request: SocketRequest): void {
+  addRequest(request: OpenRequest): void {
     this.requests.add(request);
     this.#newest = request;
   }
 
   /** The request has finished, answered or not. Does not throw, since Node calls it. */
-  removeRequest(request: SocketRequest): void {
+  removeRequest(request: OpenRequest): void {
     try {
       request.finish();
       this.requests.delete(request);
@@ -86,7 +86,7 @@ export class Connection {
     else (this.#waiting ??= []).push(serve);
   }
 
-  isNewest(request: SocketRequest): boolean {
+  isNewest(request: OpenRequest): boolean {
     return this.#newest === request;
   }
 

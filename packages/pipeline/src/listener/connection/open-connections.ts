@@ -7,7 +7,7 @@ import type { ListenerContext } from '../listener-context.ts';
 import * as limits from '../limits.ts';
 import { closeLingering } from './lingering-close.ts';
 import { createRefusal } from '../request/refusal.ts';
-import type { SocketRequest } from '../request/socket-request.ts';
+import type { OpenRequest } from '../request/open-request.ts';
 
 /**
  * Tracks all sockets from accept until their descriptor is closed. Node forgets some of them: handshakes that hang, and
@@ -267,7 +267,7 @@ export class OpenConnections {
     const heldBytes = responseBytes.bytes + streamBytes;
     measures.setSizes({ connections: this.#accepted.size, responseBytes: heldBytes, bodyBytes: bodyBytes.bytes });
     if (heldBytes < limits.responseBytesMax && !responseBytes.hasWaiters) return;
-    const stalled: { readonly request: SocketRequest; readonly bytes: number; readonly sinceMs: number }[] = [];
+    const stalled: { readonly request: OpenRequest; readonly bytes: number; readonly sinceMs: number }[] = [];
     for (const { requests } of this.#connections.values())
       for (const request of requests) {
         const { backlog } = request;

@@ -21,6 +21,7 @@ import type { CutOffResponse, RefusedBody } from '../measures.ts';
 import { type BodyWriter, BodySink, writePieces } from './write-body.ts';
 import { findHeader, findHeaderLines, findHeadersFrom } from './header-lookup.ts';
 import { createRefusal, refusalResponse } from './refusal.ts';
+import type { OpenRequest } from './open-request.ts';
 import { ResponsePieces } from './response-pieces.ts';
 import { type Backlog, ResponseProgress } from './response-progress.ts';
 import { type Receiving, receiveBody } from './receive-body.ts';
@@ -37,7 +38,7 @@ const clientStalled = new StalledClientError('the client stopped reading');
  * One request on a socket, until its response has been sent. It keeps references to Node's objects and computes only
  * what is used: no URL is parsed, no header copied, no timer or signal created unless needed.
  */
-export abstract class SocketRequest implements ApiRequest {
+export abstract class SocketRequest implements ApiRequest, OpenRequest {
   abstract readonly method: string;
   abstract readonly target: string;
   abstract readonly protocol: ApiRequest['protocol'];
@@ -49,7 +50,7 @@ export abstract class SocketRequest implements ApiRequest {
   protected readonly context: ListenerContext;
   #receiving: Receiving | undefined;
   /** The place among all arriving bodies. */
-  #arriving: ListEntry<SocketRequest> | undefined;
+  #arriving: ListEntry<OpenRequest> | undefined;
   #abortController: AbortController | undefined;
   #isClientGone = false;
   /** The reason of the signal if it aborts. */
@@ -137,7 +138,6 @@ export abstract class SocketRequest implements ApiRequest {
     return this.#receiving !== undefined && !this.#receiving.isOver && this.isBodyArriving;
   }
 
-  /** Refuses the body and releases its memory. */
   refuseBody(reason: RefusedBody): void {
     const { guard, measures } = this.context;
     guard.run('request', () => measures.countRefusedBody(reason));
@@ -199,12 +199,10 @@ export abstract class SocketRequest implements ApiRequest {
     if (this.#progress.isStalled(nowMs)) this.abandonResponse('stalled');
   }
 
-  /** Response bytes that the client has not read, and since when it has read nothing. */
   get backlog(): Backlog | undefined {
     return this.#progress.backlog;
   }
 
-  /** Bytes queued by a stream, which no budget counts. */
   get streamBacklogBytes(): number {
     return this.#sink ? this.#progress.unwrittenBytes : 0;
   }
@@ -310,7 +308,7 @@ export abstract class SocketRequest implements ApiRequest {
 }
 
 /** Refuses the oldest body. Returns false if none is arriving. */
-function refuseOldest(requests: Iterable<SocketRequest>): boolean {
+function refuseOldest(requests: Iterable<OpenRequest>): boolean {
   for (const request of requests) {
     if (!request.isReceiving) continue;
     request.refuseBody('memory');
