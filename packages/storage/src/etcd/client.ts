@@ -174,6 +174,12 @@ export class EtcdClient {
     };
   }
 
+  /** Whether most members respond, as far as is known; asks those that have not responded lately. */
+  checkMajority(): boolean {
+    this.#members.probeAll();
+    return this.#members.majorityResponds(this.stallAwareClock.nowMs());
+  }
+
   /** The database size of the member that responds. */
   async readDatabaseBytes(call: Call): Promise<number> {
     return (await this.#readStatus(call)).databaseBytes;

@@ -18,7 +18,7 @@ function open() {
   const history = new History();
   let requests = 0;
   // Own writes use nothing else of the client.
-  const own = new OwnWrites({ clock, history, electionTimeoutMs } as unknown as EtcdClient, {
+  const own = new OwnWrites({ clock, history, electionTimeoutMs, checkMajority: () => true } as unknown as EtcdClient, {
     request: () => requests++,
     restartWatches: () => {},
   });

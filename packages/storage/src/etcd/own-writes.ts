@@ -9,6 +9,7 @@ import { equalsBytes, totalLength, type Pieces } from '../pieces.ts';
 import type { Call } from '../store.ts';
 import type { EtcdClient } from './client.ts';
 import type { ProgressRequester } from './progress.ts';
+import { noMajorityBudgetMs } from './retrying-call.ts';
 
 /** Beyond this the contents of the oldest writes are dropped, as when no feed delivers them. */
 const contentBytesMax = 8 * 1024 * 1024;
@@ -48,13 +49,15 @@ export class OwnWrite {
   /** Dropped with the write: V8 may keep deleted entries of a map for a while, see docs/decisions/0056-garbage.md. */
   content: WrittenContent | undefined;
   proof: Proof | undefined;
+  readonly beganMs: number;
   /** Whether its outcome is known: then only its content is needed. */
   isEnded = false;
   /** An earlier write of the same key. */
   earlier: OwnWrite | undefined;
 
-  constructor({ key, after, isNext, stored, content }: OwnWriteOptions) {
+  constructor({ key, after, isNext, stored, content }: OwnWriteOptions, beganMs: number) {
     this.key = key;
+    this.beganMs = beganMs;
     this.after = after;
     this.isNext = isNext;
     this.stored = stored;
@@ -98,7 +101,7 @@ export class OwnWrites {
   }
 
   begin(options: OwnWriteOptions): OwnWrite {
-    const write = new OwnWrite(options);
+    const write = new OwnWrite(options, this.#client.clock.monotonicMs());
     write.earlier = this.#byKey.get(write.key);
     this.#byKey.set(write.key, write);
     this.#contentBytes += write.bytes;
@@ -147,7 +150,9 @@ export class OwnWrites {
     let [delivered, movedMs] = [this.#delivered, clock.monotonicMs()];
     while (!write.proof && this.#delivered < upTo) {
       const nowMs = clock.monotonicMs();
-      if (!this.#isFollowed || nowMs >= untilMs)
+      // Without a majority clients get their error as soon as that of any other call.
+      const isLost = !this.#client.checkMajority() && nowMs - write.beganMs >= noMajorityBudgetMs;
+      if (!this.#isFollowed || nowMs >= untilMs || isLost)
         throw new StorageUnavailableError('the watch did not report the outcome of a write in time');
       if (this.#delivered > delivered) [delivered, movedMs] = [this.#delivered, nowMs];
       else if (nowMs - movedMs >= electionTimeoutMs * silentElections) {

@@ -79,7 +79,7 @@ const electionsExtraMs = 200;
  * Without a majority only a short network problem is worth waiting for: clients should get their error within 2 s,
  * whatever the election timeout.
  */
-const noMajorityBudgetMs = 1_800;
+export const noMajorityBudgetMs = 1_800;
 
 /** How often an attempt that may last longer than that checks, in election timeouts, whether most members respond. */
 const majorityCheckElections = 0.25;
