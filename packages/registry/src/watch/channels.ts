@@ -15,6 +15,7 @@ import { Batch, batchBytesMax, type ObjectEvent, PendingChange } from './watch-e
 
 /** The channels of a kind: routes each change to those whose selection may contain the object. */
 export class Channels {
+  readonly clock: Clock;
   readonly loop: Loop;
   readonly snapshots = new Snapshots();
   /** Parts of the initial state of watches, and of changes that watchers have missed. */
@@ -30,6 +31,7 @@ export class Channels {
   constructor(collection: Collection<CachedObject>, kind: Kind, clock: Clock) {
     this.#collection = collection;
     this.#kind = kind;
+    this.clock = clock;
     this.loop = loopOf(clock);
     this.stateParts = new SharedParts(clock);
     this.changesParts = new SharedParts(clock);
@@ -54,7 +56,7 @@ export class Channels {
         selection,
         scopeOf(this.#kind, selection),
         this.#collection,
-        this.loop,
+        this.clock,
       );
       this.#byName.set(name, channel);
       const scope = keyOfScope(channel.scope);
@@ -99,10 +101,15 @@ const firstRevisionsMax = 64;
 /** Changes that wait for a batch. Beyond that watchers take them from the event window, which all channels share. */
 const unflushedMax = 1_000;
 
+/** A channel pauses for so many times as long as its last delivery took, unless that is too short for a timer. */
+const pauseFactor = 2;
+const pauseMinMs = 1;
+
 /**
  * A log of batches, of which it keeps the last one: a watcher that has missed others takes their changes from the window.
- * Its watchers are called back for each batch in the lane of watches. Changes that come meanwhile are one batch after it, so
- * batches become larger under load, and many watchers of one channel delay neither other channels nor requests.
+ * Its watchers are called back for each batch in the lane of watches. Changes that come meanwhile are one batch after it. A
+ * channel with many watchers then pauses, so that it takes no more than a third of the processor: each write to a socket
+ * costs the same for one event and for several.
  */
 export class Channel {
   readonly id: number;
@@ -111,6 +118,7 @@ export class Channel {
   readonly scope: Scope;
   subscribers = 0;
   readonly #collection: Collection<CachedObject>;
+  readonly #clock: Clock;
   readonly #loop: Loop;
   readonly #matches: ((object: StoredObject) => boolean) | undefined;
   #unflushed: PendingChange[] = [];
@@ -118,6 +126,8 @@ export class Channel {
   /** Watchers of the last batch that have not been called back yet. */
   #waking = new Set<() => void>();
   #isDeliveryQueued = false;
+  #deliveryMs = 0;
+  #isPaused = false;
   #last: Batch | undefined;
   /** The number of the last batch. A watcher that has taken it needs only the next one. */
   #count = 0;
@@ -130,14 +140,15 @@ export class Channel {
     selection: Selection,
     scope: Scope,
     collection: Collection<CachedObject>,
-    loop: Loop,
+    clock: Clock,
   ) {
     this.id = id;
     this.name = name;
     this.selection = selection;
     this.scope = scope;
     this.#collection = collection;
-    this.#loop = loop;
+    this.#clock = clock;
+    this.#loop = loopOf(clock);
     this.#matches = matcherOf(selection);
   }
 
@@ -239,20 +250,35 @@ export class Channel {
     if (this.#waking.size > 0) this.#queueDelivery();
   }
 
+  /** Watchers that wait for a batch are called back at once, and the next batch waits for the end of the pause. */
   #queueDelivery(): void {
-    if (this.#isDeliveryQueued) return;
+    const hasWork = this.#waking.size > 0 || (this.#unflushed.length > 0 && !this.#isPaused);
+    if (this.#isDeliveryQueued || !hasWork) return;
     this.#isDeliveryQueued = true;
     this.#loop.queue('watch', this.#deliver);
   }
 
   readonly #deliver = (): void => {
     this.#isDeliveryQueued = false;
+    const beganMs = this.#clock.monotonicMs();
     if (this.#waking.size === 0) this.flush();
     for (const wake of this.#waking) {
       this.#waking.delete(wake);
       wake();
       if (!this.#loop.hasTime('watch')) break;
     }
-    if (this.#waking.size + this.#unflushed.length > 0) this.#queueDelivery();
+    this.#deliveryMs += this.#clock.monotonicMs() - beganMs;
+    if (this.#waking.size === 0) this.#pause(pauseFactor * this.#deliveryMs);
+    this.#queueDelivery();
   };
+
+  #pause(forMs: number): void {
+    this.#deliveryMs = 0;
+    if (forMs < pauseMinMs || this.#isPaused) return;
+    this.#isPaused = true;
+    this.#clock.after(forMs, () => {
+      this.#isPaused = false;
+      this.#queueDelivery();
+    });
+  }
 }
