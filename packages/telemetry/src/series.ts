@@ -48,7 +48,7 @@ export class SeriesOf<Series extends object> {
     return this.#all;
   }
 
-  /** Drops all series with these values of labels. Whoever still holds one counts in vain. */
+  /** Drops all series with these values of labels. What a holder of one of them still counts is lost. */
   drop(values: LabelValues): void {
     if (!Object.keys(values).every((name) => this.#levels.some((level) => level.name === name))) return;
     const parts = Object.entries(values).map(([name, value]) => `,${formatLabels({ [name]: value })},`);
