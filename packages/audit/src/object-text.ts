@@ -1,5 +1,5 @@
 import type { SyncTask } from '@cluster-apiserver/base';
-import { isRawNumber, jsonTokens } from '@cluster-apiserver/model';
+import { isRawNumber, jsonTokens } from '@cluster-apiserver/model/json';
 
 /**
  * Serializes the objects of an event as JSON on one line, in steps of about a millisecond: an object may have megabytes, and

@@ -1,6 +1,7 @@
 import { type Clock, largeBytesMin, runTask, type SyncTask } from '@cluster-apiserver/base';
 import type { AuditLevel, AuditPolicy, AuditRule, AuditStage } from '@cluster-apiserver/config';
-import { isJsonObject, type Status, StatusError, type UserInfo } from '@cluster-apiserver/model';
+import { type Status, StatusError, type UserInfo } from '@cluster-apiserver/model';
+import { isJsonObject } from '@cluster-apiserver/model/json';
 import type { AuditBackend } from './backend.ts';
 import {
   type EventFacts,

@@ -1,4 +1,4 @@
-import { subdomainNames } from '@cluster-apiserver/model';
+import { subdomainNames } from '@cluster-apiserver/model/validation';
 import type { Findings } from './findings.ts';
 import { declareKind, loadConfiguration } from './load.ts';
 import { anything, boolean, list, object, string } from './schema.ts';

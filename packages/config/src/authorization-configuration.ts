@@ -1,4 +1,4 @@
-import { subdomainNames } from '@cluster-apiserver/model';
+import { subdomainNames } from '@cluster-apiserver/model/validation';
 import { type NamedFile, readWebhook, webhookSchema, type WebhookSettings } from './authorization/webhook.ts';
 import { ConfigurationError, Findings } from './findings.ts';
 import { declareKind, readConfiguration } from './load.ts';

@@ -1,5 +1,6 @@
 import { parseDuration } from '@cluster-apiserver/base';
-import { formatPath, type Integer, isJsonObject, isRawNumber, type Path } from '@cluster-apiserver/model';
+import { formatPath, type Path } from '@cluster-apiserver/model';
+import { type Integer, isJsonObject, isRawNumber } from '@cluster-apiserver/model/json';
 import type { Findings } from './findings.ts';
 import type { Fields, ListSchema, ObjectSchema, Schema } from './schema.ts';
 import { notADuration, notInt32 } from './structure.ts';

@@ -1,5 +1,5 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
-import { decodeBase64 } from '@cluster-apiserver/model';
+import { decodeBase64 } from '@cluster-apiserver/model/schema';
 import type { Findings } from './findings.ts';
 import { declareKind, loadConfiguration } from './load.ts';
 import { matches, type PlacedPattern, readPattern, reportOverlaps, type ResourcePattern } from './resource-patterns.ts';

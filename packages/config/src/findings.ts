@@ -1,4 +1,5 @@
-import { formatPath, type Path, type Place, type TextPlaces, textPlaces } from '@cluster-apiserver/model';
+import { formatPath, type Path } from '@cluster-apiserver/model';
+import { type Place, type TextPlaces, textPlaces } from '@cluster-apiserver/model/codec';
 
 /** A problem of a configuration file. */
 export interface Problem {

@@ -1,4 +1,5 @@
-import { decodeBase64, type Path } from '@cluster-apiserver/model';
+import type { Path } from '@cluster-apiserver/model';
+import { decodeBase64 } from '@cluster-apiserver/model/schema';
 import { Findings } from './findings.ts';
 import { declareKind, parseText, readEmbedded, requireContent } from './load.ts';
 import { anything, boolean, list, object, string } from './schema.ts';

@@ -1,13 +1,6 @@
-import {
-  formatPath,
-  type Path,
-  MalformedTextError,
-  NestedTooDeepError,
-  nestingMax,
-  type Parsed,
-  parseYaml,
-  YamlTooLargeError,
-} from '@cluster-apiserver/model';
+import { formatPath, type Path } from '@cluster-apiserver/model';
+import { parseYaml, YamlTooLargeError } from '@cluster-apiserver/model/codec';
+import { MalformedTextError, NestedTooDeepError, nestingMax, type Parsed } from '@cluster-apiserver/model/json';
 import { ConfigurationError, Findings } from './findings.ts';
 import { type Fields, type ObjectSchema, object, string, type StringSchema } from './schema.ts';
 import { findStructureProblems } from './structure.ts';

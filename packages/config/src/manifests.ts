@@ -1,4 +1,5 @@
-import { formatPath, isJsonObject, type Path } from '@cluster-apiserver/model';
+import { formatPath, type Path } from '@cluster-apiserver/model';
+import { isJsonObject } from '@cluster-apiserver/model/json';
 import { ConfigurationError, Findings, type Problem } from './findings.ts';
 import { parseText } from './load.ts';
 

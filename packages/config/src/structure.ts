@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
-import { isJsonObject, isRawNumber, type Path } from '@cluster-apiserver/model';
+import type { Path } from '@cluster-apiserver/model';
+import { isJsonObject, isRawNumber } from '@cluster-apiserver/model/json';
 import type * as Ajv from 'ajv/dist/2020.js';
 import type { ObjectSchema, Schema } from './schema.ts';
 

@@ -8,7 +8,9 @@
 import { randomUUID } from 'node:crypto';
 import { callUntil, CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
-import { bytesOf, decode, encodeStored, type KubeObject, type ObjectMeta } from '@cluster-apiserver/model';
+import { bytesOf, encodeStored } from '@cluster-apiserver/model/codec';
+import type { KubeObject, ObjectMeta } from '@cluster-apiserver/model/kind';
+import { decode } from '@cluster-apiserver/model/schema';
 import { create, deleteObject, openRegistry, type Resource, StoredKinds } from '@cluster-apiserver/registry';
 import { type Call, revision, type FollowedStore } from '@cluster-apiserver/storage';
 import { type Turn, watchTurns } from '@cluster-apiserver/testkit/turns';

@@ -1,5 +1,7 @@
 import { toSyncTask } from '@cluster-apiserver/base';
-import { type KubeObject, notFound, partOf, readApplied, StatusError } from '@cluster-apiserver/model';
+import { notFound, StatusError } from '@cluster-apiserver/model';
+import { type KubeObject, partOf } from '@cluster-apiserver/model/kind';
+import { readApplied } from '@cluster-apiserver/model/managed-fields';
 import { apply, patch, type Resource } from '@cluster-apiserver/registry';
 import type { Call } from '@cluster-apiserver/storage';
 

@@ -7,7 +7,7 @@ import type {
   RoleBinding,
   ValidatingAdmissionPolicy,
 } from '@cluster-apiserver/kinds';
-import type { KubeObject } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 
 /** The types of the objects that controllers look into, by the names of their kinds. */
 interface ObjectsByKind {

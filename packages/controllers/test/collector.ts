@@ -4,7 +4,7 @@
  */
 import { callUntil } from '@cluster-apiserver/base';
 import { afterEach, beforeEach } from '@jest/globals';
-import type { KubeObject, OwnerReference } from '@cluster-apiserver/model';
+import type { KubeObject, OwnerReference } from '@cluster-apiserver/model/kind';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { type DisturbedStore, disturbedStore } from './disturbed-store.ts';

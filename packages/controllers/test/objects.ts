@@ -1,7 +1,8 @@
 /** Registries of all kinds, and what tests do with their objects. */
 import { callUntil, type Clock, invariant, type Random, seededRandom, toSyncTask } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
-import { decode, type KubeObject } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
+import { decode } from '@cluster-apiserver/model/schema';
 import {
   create,
   deleteObject,

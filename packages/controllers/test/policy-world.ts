@@ -1,5 +1,6 @@
 /** Roles and bindings on a store in memory, and replicas that work on them. */
-import { type KubeObject, type PolicyRule, rbacGroup, type RbacSubject } from '@cluster-apiserver/model';
+import { type PolicyRule, rbacGroup, type RbacSubject } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { Registry } from '@cluster-apiserver/registry';
 import { memoryStore, type FollowedStore } from '@cluster-apiserver/storage';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';

@@ -1,6 +1,6 @@
 /** Accounts and events to create and delete, and replicas that collect garbage. */
 import { type Clock, invariant, seededRandom } from '@cluster-apiserver/base';
-import type { KubeObject, OwnerReference } from '@cluster-apiserver/model';
+import type { KubeObject, OwnerReference } from '@cluster-apiserver/model/kind';
 import type { LiveApi, Registry, Resource } from '@cluster-apiserver/registry';
 import type { Call, FollowedStore } from '@cluster-apiserver/storage';
 import { collectGarbage, type ControllerMeasures, type GarbageCollectorEvent } from '../src/index.ts';

@@ -1,6 +1,6 @@
+import { defineKind } from '@cluster-apiserver/model/kind';
 import {
   boolean,
-  defineKind,
   jsonField,
   int32,
   int64,
@@ -11,7 +11,7 @@ import {
   string,
   stringMap,
   time,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/schema';
 
 const port = object({ name: jsonField(string, ''), number: jsonField(int32, ''), protocol: jsonField(string, '') });
 

@@ -1,5 +1,5 @@
 import { callUntil } from '@cluster-apiserver/base';
-import { defineKind } from '@cluster-apiserver/model';
+import { defineKind } from '@cluster-apiserver/model/kind';
 import type { AdmissionContext } from '../src/index.ts';
 
 const kind = defineKind({

@@ -1,4 +1,4 @@
-import type { Kind } from '@cluster-apiserver/model';
+import type { Kind } from '@cluster-apiserver/model/kind';
 import { admissionRegistrationKinds } from './admission-registration/kinds.ts';
 import { createEventKind } from './event/event-kind.ts';
 import { namespaceKind } from './namespace/namespace.ts';

@@ -1,6 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
-import { bytesOf, decode, encodeProtobuf, encodeStored, type KubeObject, toCanonical } from '@cluster-apiserver/model';
+import { bytesOf, encodeProtobuf, encodeStored, toCanonical } from '@cluster-apiserver/model/codec';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
+import { decode } from '@cluster-apiserver/model/schema';
 import { randomObject } from '../../model/test/random-object.ts';
 import { kinds } from './index.ts';
 

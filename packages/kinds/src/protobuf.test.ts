@@ -1,16 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
-import {
-  decode,
-  deleteOptions,
-  encodeProtobuf,
-  type ObjectSchema,
-  parseProtobuf,
-  partialMetadataListSchema,
-  partialMetadataSchema,
-  type Schema,
-  statusSchema,
-} from '@cluster-apiserver/model';
+import { encodeProtobuf, parseProtobuf } from '@cluster-apiserver/model/codec';
+import { partialMetadataListSchema, partialMetadataSchema } from '@cluster-apiserver/model/kind';
+import { decode, deleteOptions, type ObjectSchema, type Schema, statusSchema } from '@cluster-apiserver/model/schema';
 import { randomObject } from '../../model/test/random-object.ts';
 import { services } from '../test/services.ts';
 import { kinds, reviews, type ReviewServices } from './index.ts';

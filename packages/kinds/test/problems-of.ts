@@ -1,4 +1,5 @@
-import { type ApiVersion, formatPath, type KubeObject, Problems } from '@cluster-apiserver/model';
+import { formatPath, Problems } from '@cluster-apiserver/model';
+import type { ApiVersion, KubeObject } from '@cluster-apiserver/model/kind';
 
 /** What the synchronous rules of a version say about an object. */
 export function problemsOf({ validate }: ApiVersion, object: KubeObject, current?: KubeObject): Problems {

@@ -1,4 +1,4 @@
-import type { ByteString } from '@cluster-apiserver/model';
+import type { ByteString } from '@cluster-apiserver/model/codec';
 import { joinBuffers } from './join-buffers.ts';
 
 /** Returns at most this many bytes of memory with arbitrary contents. */

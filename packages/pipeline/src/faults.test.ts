@@ -1,7 +1,9 @@
 /** @jest-environment ./packages/toolchain/isolated-environment.mjs */
 import { sleep, systemClock } from '@cluster-apiserver/base';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { defineReview, encodeProtobuf, field, int32, type TypeNames } from '@cluster-apiserver/model';
+import { encodeProtobuf, type TypeNames } from '@cluster-apiserver/model/codec';
+import { defineReview } from '@cluster-apiserver/model/kind';
+import { field, int32 } from '@cluster-apiserver/model/schema';
 import { type Failure, FaultyModules, failures } from '../test/faulty-modules.ts';
 import type { OpenPipeline } from '../test/open-pipeline.ts';
 import { recorder } from '../test/recorder.ts';

@@ -1,17 +1,14 @@
 import { requireValue } from '@cluster-apiserver/base';
+import { badRequest, Problems, requireValid } from '@cluster-apiserver/model';
 import {
-  badRequest,
-  isPrintable,
   type LabelSelector,
   type FieldSelector,
   parseFieldSelector,
   parseLabelSelector,
   parseShardSelector,
-  Problems,
-  requireValid,
   SelectorSyntaxError,
-  validateManager,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/selector';
+import { isPrintable, validateManager } from '@cluster-apiserver/model/validation';
 import type { ListOptions, Resource } from '@cluster-apiserver/registry';
 import type { FieldValidation } from './request-body/field-validation.ts';
 import type { ApiRequest } from './exchange.ts';

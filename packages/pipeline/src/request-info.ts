@@ -1,4 +1,5 @@
-import { badRequest, type Integer, integerOf, numberOf, type StatusError } from '@cluster-apiserver/model';
+import { badRequest, type StatusError } from '@cluster-apiserver/model';
+import { type Integer, integerOf, numberOf } from '@cluster-apiserver/model/json';
 
 /** The method and target of a request, parsed before authorization. */
 export interface RequestInfo {

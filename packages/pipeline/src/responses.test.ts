@@ -1,14 +1,8 @@
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
-import {
-  deleteOptions,
-  encodeProtobuf,
-  type ObjectSchema,
-  parseProtobuf,
-  partialMetadataListSchema,
-  partialMetadataSchema,
-  statusSchema,
-} from '@cluster-apiserver/model';
+import { encodeProtobuf, parseProtobuf } from '@cluster-apiserver/model/codec';
+import { partialMetadataListSchema, partialMetadataSchema } from '@cluster-apiserver/model/kind';
+import { deleteOptions, type ObjectSchema, statusSchema } from '@cluster-apiserver/model/schema';
 import { robotKind } from '../test/robots.ts';
 import { robots, usePipeline } from '../test/use-pipeline.ts';
 

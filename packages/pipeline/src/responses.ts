@@ -1,11 +1,7 @@
 import { type Clock, requireValue, trackLatency } from '@cluster-apiserver/base';
-import {
-  type KubeObject,
-  type EncodableKind,
-  type Status,
-  type StatusError,
-  statusSchema,
-} from '@cluster-apiserver/model';
+import type { Status, StatusError } from '@cluster-apiserver/model';
+import type { KubeObject, EncodableKind } from '@cluster-apiserver/model/kind';
+import { statusSchema } from '@cluster-apiserver/model/schema';
 import type { ObjectList, Outcome, Resource } from '@cluster-apiserver/registry';
 import type { BodySource, ReadyBody } from './body-source.ts';
 import type { ApiRequest, ApiResponse, OutgoingHeaders } from './exchange.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { parseProtobuf } from '@cluster-apiserver/model';
+import { parseProtobuf } from '@cluster-apiserver/model/codec';
 import { token } from '../test/robots.ts';
 import { robots, usePipeline } from '../test/use-pipeline.ts';
 

@@ -1,6 +1,8 @@
 /** A conversion between versions that has to wait, as that of a webhook does. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { type BatchConversion, defineKind, field, int32, type KubeObject, StatusError } from '@cluster-apiserver/model';
+import { StatusError } from '@cluster-apiserver/model';
+import { type BatchConversion, defineKind, type KubeObject } from '@cluster-apiserver/model/kind';
+import { field, int32 } from '@cluster-apiserver/model/schema';
 import { type OpenPipeline, openPipeline } from '../test/open-pipeline.ts';
 import { isReady, readWhole } from './body-source.ts';
 import type { ApiResponse } from './exchange.ts';

@@ -3,7 +3,7 @@
  */
 import { type Clock, type Random, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { createAdmission, type Authorizer } from '@cluster-apiserver/gates';
-import type { Kind } from '@cluster-apiserver/model';
+import type { Kind } from '@cluster-apiserver/model/kind';
 import type { Resource, ServedApi } from '@cluster-apiserver/registry';
 import { openTestRegistry } from '../../registry/test/open-test-registry.ts';
 import { memoryStore } from '@cluster-apiserver/storage';

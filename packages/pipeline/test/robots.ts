@@ -3,16 +3,12 @@ import { requireValue } from '@cluster-apiserver/base';
 import {
   defineKind,
   defineSubresource,
-  field,
-  jsonField,
-  int32,
   type Kind,
   type VersionDeclaration,
   type KubeObject,
-  object,
-  pathSegmentNames,
-  stringMap,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/kind';
+import { field, jsonField, int32, object, stringMap } from '@cluster-apiserver/model/schema';
+import { pathSegmentNames } from '@cluster-apiserver/model/validation';
 
 /** Returns its request and the UID of the object. */
 export const token = defineSubresource({

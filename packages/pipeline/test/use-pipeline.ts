@@ -2,7 +2,7 @@
 import { createAdmission, type Authorizer } from '@cluster-apiserver/gates';
 import { afterEach, beforeEach } from '@jest/globals';
 import { type Call, End, onAbort, seededRandom, systemClock, awaitWithin } from '@cluster-apiserver/base';
-import { type AccessAttributes } from '@cluster-apiserver/model';
+import type { AccessAttributes } from '@cluster-apiserver/model';
 import type { Registry } from '@cluster-apiserver/registry';
 import { openTestRegistry } from '../../registry/test/open-test-registry.ts';
 import { memoryStore, type FollowedStore } from '@cluster-apiserver/storage';

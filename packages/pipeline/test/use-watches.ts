@@ -2,7 +2,9 @@
 import { afterEach, beforeEach, expect } from '@jest/globals';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { callUntil, End, seededRandom, systemClock } from '@cluster-apiserver/base';
-import { decode, type KubeObject, type UserInfo } from '@cluster-apiserver/model';
+import type { UserInfo } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
+import { decode } from '@cluster-apiserver/model/schema';
 import { create, type Registry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { type ApiRequest, ClientGoneError, type Sink } from '../src/exchange.ts';

@@ -4,7 +4,7 @@
  */
 import { callUntil, runSync } from '@cluster-apiserver/base';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
-import type { ServedKind } from '@cluster-apiserver/model';
+import type { ServedKind } from '@cluster-apiserver/model/kind';
 import { CandidateIndex } from '../src/candidate-index.ts';
 import type { PolicyEnvironment } from '../src/environment.ts';
 import { createMatcher } from '../src/matching.ts';

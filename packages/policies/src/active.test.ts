@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { callUntil, systemClock } from '@cluster-apiserver/base';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
-import type { ServedKind } from '@cluster-apiserver/model';
+import type { ServedKind } from '@cluster-apiserver/model/kind';
 import { getPolicySources, getWebhookSources } from './applicable-sources.ts';
 import { type Sources, withActive } from './active.ts';
 import type { PolicyEnvironment } from './environment.ts';

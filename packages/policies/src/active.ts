@@ -1,6 +1,6 @@
 import { type Clock, runTask } from '@cluster-apiserver/base';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
-import type { ServedKind } from '@cluster-apiserver/model';
+import type { ServedKind } from '@cluster-apiserver/model/kind';
 import type { ApplicableSources } from './applicable-sources.ts';
 import { CandidateIndex } from './candidate-index.ts';
 import type { PolicyEnvironment } from './environment.ts';

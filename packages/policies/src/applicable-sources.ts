@@ -1,4 +1,4 @@
-import type { ServedKind } from '@cluster-apiserver/model';
+import type { ServedKind } from '@cluster-apiserver/model/kind';
 
 /**
  * Which sources of policies, or of webhooks, apply to a write. Policies from the API never apply to the resources that

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { boolean, type JsonObject, jsonField, int32, list, listMap, object, string } from '@cluster-apiserver/model';
+import type { JsonObject } from '@cluster-apiserver/model/json';
+import { boolean, jsonField, int32, list, listMap, object, string } from '@cluster-apiserver/model/schema';
 import { ConfigurationFault, mergeConfiguration } from './apply-configuration.ts';
 
 const port = object({ name: jsonField(string, ''), port: jsonField(int32, ''), open: jsonField(boolean, '') });

@@ -1,15 +1,14 @@
 import { getOwn, setOwn } from '@cluster-apiserver/base';
 import { findApplyFault } from '@cluster-apiserver/expressions';
+import { isJsonObject, type JsonObject } from '@cluster-apiserver/model/json';
 import {
   findEntryStep,
-  isJsonObject,
   isSharedList,
-  type JsonObject,
   type ListSchema,
   memberSchema,
   type ObjectSchema,
   type Schema,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/schema';
 
 /** An apply configuration cannot be merged into an object. */
 export class ConfigurationFault extends Error {

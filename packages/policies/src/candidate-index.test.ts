@@ -14,7 +14,7 @@ import {
 import { callUntil, runSync, systemClock } from '@cluster-apiserver/base';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
 import type { MatchResources, NamedRuleWithOperations } from '@cluster-apiserver/kinds';
-import type { ServedKind } from '@cluster-apiserver/model';
+import type { ServedKind } from '@cluster-apiserver/model/kind';
 import { type Sources, withActive } from './active.ts';
 import { CandidateIndex } from './candidate-index.ts';
 import type { PolicyEnvironment } from './environment.ts';

@@ -1,6 +1,6 @@
 import type { SyncTask } from '@cluster-apiserver/base';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
-import type { ServedKind } from '@cluster-apiserver/model';
+import type { ServedKind } from '@cluster-apiserver/model/kind';
 import type { PolicyEnvironment } from './environment.ts';
 import type { Matcher } from './matching.ts';
 import { PolicyRequest } from './request.ts';

@@ -10,7 +10,8 @@ import {
   withVariables,
 } from '@cluster-apiserver/expressions';
 import type { BindingSpec, MatchCondition, PolicySpec } from '@cluster-apiserver/kinds';
-import { type KubeObject, matcherOfField } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
+import { matcherOfField } from '@cluster-apiserver/model/selector';
 import { type Matcher, type Matches, createMatcher } from './matching.ts';
 
 /** A policy, ready to be evaluated. */

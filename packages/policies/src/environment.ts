@@ -2,7 +2,7 @@ import type { Call, SyncTask } from '@cluster-apiserver/base';
 import type { Authorize } from '@cluster-apiserver/expressions';
 import type { Authorizer } from '@cluster-apiserver/gates';
 import { namespaceKind, type ParamKind } from '@cluster-apiserver/kinds';
-import type { ImmediateConversion, KubeObject, ServedKind } from '@cluster-apiserver/model';
+import type { ImmediateConversion, KubeObject, ServedKind } from '@cluster-apiserver/model/kind';
 import { type CachedObject, getCached, type LiveApi, type Resource } from '@cluster-apiserver/registry';
 import { textOfItemKey } from '@cluster-apiserver/storage';
 import { ConfigurationError, type ParamObjects } from './params.ts';

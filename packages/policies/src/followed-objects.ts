@@ -4,7 +4,8 @@
  * on the replica that stored it as soon as its writer has the response.
  */
 import { type Call, type Clock, runTask, type SyncTask } from '@cluster-apiserver/base';
-import { type KubeObject, StatusError } from '@cluster-apiserver/model';
+import { StatusError } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { CachedObject, Resource } from '@cluster-apiserver/registry';
 import { StorageUnavailableError, textOfItemKey } from '@cluster-apiserver/storage';
 

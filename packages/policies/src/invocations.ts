@@ -1,6 +1,6 @@
 import type { SyncTask } from '@cluster-apiserver/base';
 import type { ParamRef, PolicySpec } from '@cluster-apiserver/kinds';
-import type { KubeObject, ServedKind } from '@cluster-apiserver/model';
+import type { KubeObject, ServedKind } from '@cluster-apiserver/model/kind';
 import type { CompiledBinding, CompiledPolicy } from './compiled.ts';
 import type { PolicyEnvironment } from './environment.ts';
 import type { ActivePolicy } from './bind-policies.ts';

@@ -1,5 +1,7 @@
 import type { MatchResources, NamedRuleWithOperations } from '@cluster-apiserver/kinds';
-import { type LabelSelectorField, matcherOfField, type ServedKind } from '@cluster-apiserver/model';
+import type { ServedKind } from '@cluster-apiserver/model/kind';
+import { matcherOfField } from '@cluster-apiserver/model/selector';
+import type { LabelSelectorField } from '@cluster-apiserver/model/validation';
 import type { PolicyRequest } from './request.ts';
 
 /** The resource by which a request matches; objects are converted to its version. Undefined if it does not match. */

@@ -8,19 +8,17 @@ import {
   toJsonPatch,
 } from '@cluster-apiserver/expressions';
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from '@cluster-apiserver/kinds';
+import { forbiddenResource, StatusError } from '@cluster-apiserver/model';
+import { sameJson } from '@cluster-apiserver/model/json';
+import type { KubeObject, ServedKind } from '@cluster-apiserver/model/kind';
 import {
-  forbiddenResource,
-  type KubeObject,
   PatchFailedError,
   PatchFormError,
   PatchTestFailedError,
   readJsonPatch,
-  sameJson,
-  type ServedKind,
-  StatusError,
   TooManyOperationsError,
-  WrongTypeError,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/patch';
+import { WrongTypeError } from '@cluster-apiserver/model/schema';
 import { ConfigurationFault, mergeConfiguration } from './apply-configuration.ts';
 import type { CompiledBinding, CompiledPolicy, CompileExpression } from './compiled.ts';
 import type { ActivePolicy } from './bind-policies.ts';

@@ -1,6 +1,6 @@
 import type { SyncTask } from '@cluster-apiserver/base';
 import type { ParamKind, ParamRef } from '@cluster-apiserver/kinds';
-import type { KubeObject } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 
 /** The objects of one kind that may hold parameters. */
 export interface ParamObjects {

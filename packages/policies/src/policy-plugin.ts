@@ -1,6 +1,6 @@
 import { type Clock, toSyncTask, type SyncTask } from '@cluster-apiserver/base';
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
-import type { KubeObject } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { Resource } from '@cluster-apiserver/registry';
 import { type ActivePolicy, bindPolicies } from './bind-policies.ts';
 import type { PolicyEnvironment } from './environment.ts';

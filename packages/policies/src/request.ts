@@ -9,15 +9,9 @@ import {
   type Value,
 } from '@cluster-apiserver/expressions';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
-import {
-  decode,
-  type JsonPatch,
-  type KubeObject,
-  type ObjectSchema,
-  applyJsonPatch,
-  type ServedKind,
-  WrongTypeError,
-} from '@cluster-apiserver/model';
+import type { KubeObject, ServedKind } from '@cluster-apiserver/model/kind';
+import { type JsonPatch, applyJsonPatch } from '@cluster-apiserver/model/patch';
+import { decode, type ObjectSchema, WrongTypeError } from '@cluster-apiserver/model/schema';
 import type { PolicyEnvironment } from './environment.ts';
 
 export { nameOf } from '@cluster-apiserver/gates';

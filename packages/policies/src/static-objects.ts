@@ -1,5 +1,6 @@
 import { runSync, type Clock, runTask, type SyncTask } from '@cluster-apiserver/base';
-import { type KubeObject, Problems } from '@cluster-apiserver/model';
+import { Problems } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 
 /** Suffix of the names of objects from files, reserved for these. */
 export const staticSuffix = '.static.k8s.io';

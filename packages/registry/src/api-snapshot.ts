@@ -1,4 +1,4 @@
-import type { ServedKind } from '@cluster-apiserver/model';
+import type { ServedKind } from '@cluster-apiserver/model/kind';
 import type { Resource } from './resource.ts';
 
 /** What is served at one time. It never changes: a request keeps the snapshot that it began with. */

@@ -1,5 +1,5 @@
 import { invariant, requireValue } from '@cluster-apiserver/base';
-import type { ApiVersion, BatchConversion, Kind, KubeObject } from '@cluster-apiserver/model';
+import type { ApiVersion, BatchConversion, Kind, KubeObject } from '@cluster-apiserver/model/kind';
 import type { Call } from '@cluster-apiserver/storage';
 
 /** A kind, and the version in which a client sees its objects. */

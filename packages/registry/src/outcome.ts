@@ -1,4 +1,5 @@
-import { type ByteString, toClientForm, encodeStored, type KubeObject } from '@cluster-apiserver/model';
+import { type ByteString, toClientForm, encodeStored } from '@cluster-apiserver/model/codec';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { Revision } from '@cluster-apiserver/storage';
 
 /** The object that a verb returns. Most responses only write its bytes, and never parse it. */

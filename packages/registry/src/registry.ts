@@ -1,5 +1,5 @@
 import { type Clock, type Random, requireValue } from '@cluster-apiserver/base';
-import type { Kind } from '@cluster-apiserver/model';
+import type { Kind } from '@cluster-apiserver/model/kind';
 import {
   type Collection,
   type ReadMeasures,

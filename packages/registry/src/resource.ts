@@ -1,5 +1,7 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
-import { badRequest, type KubeObject, pathSegment } from '@cluster-apiserver/model';
+import { badRequest } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
+import { pathSegment } from '@cluster-apiserver/model/validation';
 import { type Collection, itemKey, type Store } from '@cluster-apiserver/storage';
 import type { VersionedKind } from './conversion.ts';
 import type { Channels } from './watch/channels.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
-import { defineKind, type Kind } from '@cluster-apiserver/model';
+import { defineKind, type Kind } from '@cluster-apiserver/model/kind';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { openTestRegistry } from '../test/open-test-registry.ts';
 import { mapApi, type Registry } from './index.ts';

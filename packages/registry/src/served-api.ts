@@ -1,5 +1,5 @@
 import { invariant } from '@cluster-apiserver/base';
-import type { Kind } from '@cluster-apiserver/model';
+import type { Kind } from '@cluster-apiserver/model/kind';
 import { ApiSnapshot } from './api-snapshot.ts';
 import type { Resource } from './resource.ts';
 

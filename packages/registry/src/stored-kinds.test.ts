@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { defineKind, type Kind } from '@cluster-apiserver/model';
+import { defineKind, type Kind } from '@cluster-apiserver/model/kind';
 import { StoredKinds } from './index.ts';
 
 const kind = (plural: string, storagePrefix: string): Kind =>

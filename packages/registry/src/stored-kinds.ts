@@ -1,5 +1,5 @@
 import { invariant } from '@cluster-apiserver/base';
-import type { Kind } from '@cluster-apiserver/model';
+import type { Kind } from '@cluster-apiserver/model/kind';
 import { PrefixMap } from '@cluster-apiserver/storage';
 
 /** Which kind a key of etcd belongs to, by the prefix under which the objects of the kind are stored. */

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { bytesOf, encodeStored, type KubeObject } from '@cluster-apiserver/model';
+import { bytesOf, encodeStored } from '@cluster-apiserver/model/codec';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { revision } from '@cluster-apiserver/storage';
 import { robotKind } from '../test/robot-kind.ts';
 import { readStored } from './stored-object.ts';

@@ -5,18 +5,19 @@ import {
   toClientForm,
   decodeStored,
   flatten,
+  toCanonical,
+  toStoredForm,
+  uidOf,
+  withResourceVersion,
+} from '@cluster-apiserver/model/codec';
+import {
   isKubeObject,
   type Kind,
   type KubeObject,
   type ObjectMeta,
   type OwnerReference,
-  toCanonical,
-  type ShardSelector,
-  shardHash,
-  toStoredForm,
-  uidOf,
-  withResourceVersion,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/kind';
+import { type ShardSelector, shardHash } from '@cluster-apiserver/model/selector';
 import {
   type CacheItem,
   type CollectionDescriptor,

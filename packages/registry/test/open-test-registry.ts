@@ -1,5 +1,5 @@
 import { type Clock, seededRandom } from '@cluster-apiserver/base';
-import type { Kind } from '@cluster-apiserver/model';
+import type { Kind } from '@cluster-apiserver/model/kind';
 import type { FollowedStore } from '@cluster-apiserver/storage';
 import { openRegistry, type Registry, StoredKinds } from '../src/index.ts';
 

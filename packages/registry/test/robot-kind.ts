@@ -1,4 +1,4 @@
-import { defineKind, type Kind } from '@cluster-apiserver/model';
+import { defineKind, type Kind } from '@cluster-apiserver/model/kind';
 
 /** A kind that has nothing of its own, for tests of what all kinds have. */
 export const robotKind: Kind = defineKind({

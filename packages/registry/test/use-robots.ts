@@ -1,17 +1,8 @@
 import { afterEach, beforeEach } from '@jest/globals';
 import { callUntil, type Clock, requireValue, systemClock } from '@cluster-apiserver/base';
-import {
-  boolean,
-  decode,
-  defineKind,
-  jsonField,
-  type Kind,
-  type KubeObject,
-  list as listOf,
-  objectReference,
-  type StatusError,
-  string,
-} from '@cluster-apiserver/model';
+import type { StatusError } from '@cluster-apiserver/model';
+import { defineKind, type Kind, type KubeObject } from '@cluster-apiserver/model/kind';
+import { boolean, decode, jsonField, list as listOf, objectReference, string } from '@cluster-apiserver/model/schema';
 import { memoryStore, type FollowedStore, type Store } from '@cluster-apiserver/storage';
 import {
   create,

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach } from '@jest/globals';
 import { type Clock, requireValue, systemClock } from '@cluster-apiserver/base';
-import { decode, type KubeObject } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
+import { decode } from '@cluster-apiserver/model/schema';
 import { memoryStore, type FollowedStore } from '@cluster-apiserver/storage';
 import {
   create,

@@ -1,6 +1,6 @@
 import { CleanupStack } from '@cluster-apiserver/base';
 import { type KindServices, kinds as kindsOf } from '@cluster-apiserver/kinds';
-import type { Kind } from '@cluster-apiserver/model';
+import type { Kind } from '@cluster-apiserver/model/kind';
 import type { ServedApi } from '@cluster-apiserver/registry';
 import type { DeclaredMetric, Log } from '@cluster-apiserver/telemetry';
 import { asError } from './as-error.ts';

@@ -1,4 +1,4 @@
-import { isJsonObject } from '@cluster-apiserver/model';
+import { isJsonObject } from '@cluster-apiserver/model/json';
 import type { VersionInfo } from '@cluster-apiserver/pipeline';
 import type { Build, Runtime } from './environment.ts';
 

@@ -1,6 +1,7 @@
 /** Service accounts for benchmarks, written directly to the store. */
 import { randomUUID } from 'node:crypto';
-import { bytesOf, encodeStored, type KubeObject } from '@cluster-apiserver/model';
+import { bytesOf, encodeStored } from '@cluster-apiserver/model/codec';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 
 const namespaces = 100;
 const writers = 32;

@@ -6,7 +6,7 @@
  */
 import { PerformanceObserver } from 'node:perf_hooks';
 import { kinds } from '@cluster-apiserver/kinds';
-import { encodeProtobuf } from '@cluster-apiserver/model';
+import { encodeProtobuf } from '@cluster-apiserver/model/codec';
 import { serveInMemory } from '../test/serve-in-memory.ts';
 
 const count = Number(process.argv[2] ?? 5_000);

@@ -5,7 +5,7 @@
 import { expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import { kinds, reviews, type ReviewServices } from '@cluster-apiserver/kinds';
-import type { JsonSchema } from '@cluster-apiserver/model';
+import type { JsonSchema } from '@cluster-apiserver/model/schema';
 import { discoveryRoutes, openApiRoutes, type VersionInfo } from '@cluster-apiserver/pipeline';
 import { askDocuments } from '../../pipeline/test/ask-documents.ts';
 import { services } from '../../kinds/test/services.ts';

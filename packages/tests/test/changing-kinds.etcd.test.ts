@@ -6,7 +6,8 @@ import readline from 'node:readline';
 import v8 from 'node:v8';
 import vm from 'node:vm';
 import { kinds } from '@cluster-apiserver/kinds';
-import { defineKind, jsonField, int32, type Kind, string } from '@cluster-apiserver/model';
+import { defineKind, type Kind } from '@cluster-apiserver/model/kind';
+import { jsonField, int32, string } from '@cluster-apiserver/model/schema';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type ApiResponse, type TestServer, serveKinds } from './serve-kinds.ts';
 

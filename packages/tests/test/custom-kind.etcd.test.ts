@@ -5,7 +5,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import readline from 'node:readline';
 import { kinds } from '@cluster-apiserver/kinds';
-import { defineKind, jsonField, int32, type KubeObject, list, type ObjectOf, string } from '@cluster-apiserver/model';
+import { defineKind, type KubeObject, type ObjectOf } from '@cluster-apiserver/model/kind';
+import { jsonField, int32, list, string } from '@cluster-apiserver/model/schema';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type TestServer, serveKinds } from './serve-kinds.ts';
 

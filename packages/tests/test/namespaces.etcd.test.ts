@@ -1,7 +1,7 @@
 /** Namespaces through two replicas on one etcd, each of which learns of the other's writes with a delay. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
-import type { KubeObject } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type ApiResponse, type TestServer, serveKinds } from './serve-kinds.ts';

@@ -4,7 +4,8 @@
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
-import { defineKind, jsonField, type Kind, string } from '@cluster-apiserver/model';
+import { defineKind, type Kind } from '@cluster-apiserver/model/kind';
+import { jsonField, string } from '@cluster-apiserver/model/schema';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type TestServer, serveKinds } from './serve-kinds.ts';
 

@@ -6,7 +6,7 @@ import { basename, dirname } from 'node:path';
 import { CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { mastersGroup } from '@cluster-apiserver/gates';
 import type { KindServices } from '@cluster-apiserver/kinds';
-import type { Kind, KubeObject } from '@cluster-apiserver/model';
+import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
 import { listen } from '@cluster-apiserver/pipeline';
 import { assemble, auditFiles, parseFlags, type Server, type Environment } from '@cluster-apiserver/server';
 import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';

@@ -1,11 +1,8 @@
 /** A kind with a structural schema, through every verb: what custom resources are made of. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { type ApiVersion, defineKind, type Kind, type KubeObject } from '@cluster-apiserver/model/kind';
 import {
-  type ApiVersion,
-  defineKind,
   int64,
-  type Kind,
-  type KubeObject,
   list,
   type ObjectSchema,
   string,
@@ -13,7 +10,7 @@ import {
   unstructured,
   validateParts,
   validateValue,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/schema';
 import { type OpenPipeline, openPipeline } from '../../pipeline/test/open-pipeline.ts';
 
 const port = structural([

@@ -1,5 +1,5 @@
 import type { Expression } from '@cluster-apiserver/expressions';
-import { subdomainNames } from '@cluster-apiserver/model';
+import { subdomainNames } from '@cluster-apiserver/model/validation';
 import { compileClaimString, compileClaimStrings } from './expression.ts';
 import { list, object, string } from '../schema.ts';
 import type { ConfigNode } from '../config-node.ts';

@@ -1,6 +1,7 @@
 import { callUntil } from '@cluster-apiserver/base';
 import { describe, expect, test } from '@jest/globals';
-import { bytesOf, encodeProtobuf, encodeStored, type KubeObject, type OwnerReference } from '@cluster-apiserver/model';
+import { bytesOf, encodeProtobuf, encodeStored } from '@cluster-apiserver/model/codec';
+import type { KubeObject, OwnerReference } from '@cluster-apiserver/model/kind';
 import type { Revision } from '@cluster-apiserver/storage';
 import {
   clock,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { KubeObject } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { collect, gone, ownersOf, settled, store, untilGone, withoutFinalizers, world } from '../../test/collector.ts';
 import { until } from '../../test/turns.ts';
 import { blocking, owned } from '../../test/world.ts';

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { callUntil, CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
-import type { KubeObject } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { Election, EtcdClient, etcdStore, http2Connect, identity } from '@cluster-apiserver/storage';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { until } from '@cluster-apiserver/testkit/until';

@@ -4,7 +4,7 @@
  */
 import { expect, test } from '@jest/globals';
 import { callUntil, type Random, seededRandom } from '@cluster-apiserver/base';
-import type { KubeObject, ObjectMeta } from '@cluster-apiserver/model';
+import type { KubeObject, ObjectMeta } from '@cluster-apiserver/model/kind';
 import { deleteObject, get, type Outcome } from '@cluster-apiserver/registry';
 import { memoryStore, StorageUnavailableError } from '@cluster-apiserver/storage';
 import { disturbedStore } from '../../test/disturbed-store.ts';

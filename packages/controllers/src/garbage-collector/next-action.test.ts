@@ -1,6 +1,6 @@
 import { callUntil } from '@cluster-apiserver/base';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { KubeObject } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { getCached, type Resource, type StoredObject } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';

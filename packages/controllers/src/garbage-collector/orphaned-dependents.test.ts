@@ -1,6 +1,7 @@
 import { callUntil } from '@cluster-apiserver/base';
 import { describe, expect, test } from '@jest/globals';
-import { bytesOf, encodeStored, type KubeObject } from '@cluster-apiserver/model';
+import { bytesOf, encodeStored } from '@cluster-apiserver/model/codec';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { collect, gone, memory, ownersOf, settled, store, untilGone, world } from '../../test/collector.ts';
 import { blocking, owned } from '../../test/world.ts';
 

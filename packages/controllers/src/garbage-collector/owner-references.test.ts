@@ -1,5 +1,5 @@
 import { requireValue } from '@cluster-apiserver/base';
-import { defineKind } from '@cluster-apiserver/model';
+import { defineKind } from '@cluster-apiserver/model/kind';
 import type { Resource, StoredObject } from '@cluster-apiserver/registry';
 import { expect, test } from '@jest/globals';
 import { fixedApi } from '../../../registry/test/fixed-api.ts';

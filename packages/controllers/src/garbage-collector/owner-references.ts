@@ -1,4 +1,4 @@
-import type { OwnerReference } from '@cluster-apiserver/model';
+import type { OwnerReference } from '@cluster-apiserver/model/kind';
 import type { LiveApi, Resource, StoredObject } from '@cluster-apiserver/registry';
 import { itemKey } from '@cluster-apiserver/storage';
 

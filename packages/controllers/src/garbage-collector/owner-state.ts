@@ -1,4 +1,4 @@
-import { foregroundFinalizer, orphanFinalizer } from '@cluster-apiserver/model';
+import { foregroundFinalizer, orphanFinalizer } from '@cluster-apiserver/model/validation';
 import type { CachedObject, StoredObject } from '@cluster-apiserver/registry';
 
 /** What a deletion waits for: until blocking dependents are removed, or until all dependents are orphaned. */

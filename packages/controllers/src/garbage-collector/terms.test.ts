@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { KubeObject } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { StorageUnavailableError } from '@cluster-apiserver/storage';
 import { clock, collect, gone, ownersOf, settled, store, world } from '../../test/collector.ts';
 import { until } from '../../test/turns.ts';

@@ -1,5 +1,5 @@
 import { type Clock, unreachable } from '@cluster-apiserver/base';
-import { foregroundFinalizer, orphanFinalizer } from '@cluster-apiserver/model';
+import { foregroundFinalizer, orphanFinalizer } from '@cluster-apiserver/model/validation';
 import type { Call } from '@cluster-apiserver/storage';
 import { readBarrier } from '../memory.ts';
 import type { Graph, GraphNode } from './graph.ts';

@@ -1,4 +1,4 @@
-import type { KubeObject, ObjectMeta, OwnerReference } from '@cluster-apiserver/model';
+import type { KubeObject, ObjectMeta, OwnerReference } from '@cluster-apiserver/model/kind';
 import { deleteObject, type Resource, type StoredObject } from '@cluster-apiserver/registry';
 import { type Call, textOfItemKey } from '@cluster-apiserver/storage';
 import { changeObject, unlessGone } from '../change-object.ts';

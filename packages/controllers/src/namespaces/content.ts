@@ -1,5 +1,6 @@
 import { errorMessage } from '@cluster-apiserver/base';
-import { foregroundFinalizer, orphanFinalizer, StatusError } from '@cluster-apiserver/model';
+import { StatusError } from '@cluster-apiserver/model';
+import { foregroundFinalizer, orphanFinalizer } from '@cluster-apiserver/model/validation';
 import { type CachedObject, deleteObject, type Resource, type StoredObject } from '@cluster-apiserver/registry';
 import { type Call, itemKey } from '@cluster-apiserver/storage';
 import { itemsWithin } from '../memory.ts';

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
 import { namespaceKind } from '@cluster-apiserver/kinds';
-import { encodeProtobuf, type KubeObject } from '@cluster-apiserver/model';
+import { encodeProtobuf } from '@cluster-apiserver/model/codec';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { Registry } from '@cluster-apiserver/registry';
 import { fixedApi } from '../../../registry/test/fixed-api.ts';
 import { memoryStore, type Revision, type FollowedStore, StorageUnavailableError } from '@cluster-apiserver/storage';

@@ -1,4 +1,5 @@
-import { formatTime, type KubeObject } from '@cluster-apiserver/model';
+import { formatTime } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { contentFinalizer } from '@cluster-apiserver/kinds';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { Call } from '@cluster-apiserver/storage';

@@ -6,7 +6,9 @@
  * itself aggregated into another one causes the next change, until all rules are up to date.
  */
 import type { AggregationRule } from '@cluster-apiserver/kinds';
-import { matcherOfField, type PolicyRule, rbacGroup, sameJson } from '@cluster-apiserver/model';
+import { type PolicyRule, rbacGroup } from '@cluster-apiserver/model';
+import { sameJson } from '@cluster-apiserver/model/json';
+import { matcherOfField } from '@cluster-apiserver/model/selector';
 import { type CachedObject, type Resource, type StoredObject } from '@cluster-apiserver/registry';
 import { itemsWithin, readable, readBarrier, unreadableCount } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';

@@ -1,15 +1,10 @@
 import { requireValue, runSync, toSyncTask } from '@cluster-apiserver/base';
 import { findMissingRules, RuleSet } from '@cluster-apiserver/gates';
 import type { AggregationRule, ClusterRoleBinding } from '@cluster-apiserver/kinds';
-import {
-  decode,
-  type KubeObject,
-  type PolicyRule,
-  rbacGroup,
-  type RbacSubject,
-  sameJson,
-  StatusError,
-} from '@cluster-apiserver/model';
+import { type PolicyRule, rbacGroup, type RbacSubject, StatusError } from '@cluster-apiserver/model';
+import { sameJson } from '@cluster-apiserver/model/json';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
+import { decode } from '@cluster-apiserver/model/schema';
 import { create, deleteObject, getCached, patch, type Resource } from '@cluster-apiserver/registry';
 import { type Call, CorruptValueError } from '@cluster-apiserver/storage';
 import { requireKind } from '../object-of-kind.ts';

@@ -4,7 +4,7 @@
  */
 import { runTask } from '@cluster-apiserver/base';
 import { admissionRegistration } from '@cluster-apiserver/kinds';
-import { numberOf } from '@cluster-apiserver/model';
+import { numberOf } from '@cluster-apiserver/model/json';
 import { readable, readBarrier } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
 import { type ControllerOptions, runController } from '../run-controller.ts';

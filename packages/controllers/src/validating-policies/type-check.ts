@@ -13,7 +13,7 @@ import {
   withVariables,
 } from '@cluster-apiserver/expressions';
 import type { ParamKind, ValidatingAdmissionPolicy } from '@cluster-apiserver/kinds';
-import type { ServedKind } from '@cluster-apiserver/model';
+import type { ServedKind } from '@cluster-apiserver/model/kind';
 
 export interface ExpressionWarning {
   readonly fieldRef: string;

@@ -1,15 +1,13 @@
 import { unreachable } from '@cluster-apiserver/base';
+import { isJsonObject, isRawNumber, type JsonObject } from '@cluster-apiserver/model/json';
 import {
-  isJsonObject,
-  isRawNumber,
   isSharedList,
-  type JsonObject,
   keysOfEntry,
   type ListSchema,
   memberSchema,
   type ObjectSchema,
   type Schema,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/schema';
 
 /** Each fault names its path, so a message with all of them could be far larger than the configuration. */
 const faultsMax = 100;

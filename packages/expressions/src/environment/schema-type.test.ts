@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { jsonField, list, object, type Schema, string, stringMap, time } from '@cluster-apiserver/model';
+import { jsonField, list, object, type Schema, string, stringMap, time } from '@cluster-apiserver/model/schema';
 import { formatType } from '../check/type.ts';
 import { typeOfKind } from './schema-type.ts';
 

@@ -1,5 +1,5 @@
 import { unreachable } from '@cluster-apiserver/base';
-import type { ObjectSchema, Schema } from '@cluster-apiserver/model';
+import type { ObjectSchema, Schema } from '@cluster-apiserver/model/schema';
 import { type ObjectType, type Type, types } from '../check/type.ts';
 import { escapeName } from '../values/escaped-name.ts';
 

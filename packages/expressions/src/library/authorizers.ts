@@ -1,4 +1,4 @@
-import { labelNames, subdomainNames } from '@cluster-apiserver/model';
+import { labelNames, subdomainNames } from '@cluster-apiserver/model/validation';
 import {
   AuthorizerValue,
   type CheckedResource,

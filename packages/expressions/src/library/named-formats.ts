@@ -6,7 +6,7 @@ import {
   type NameRule,
   qualifiedName,
   subdomainNames,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/validation';
 import { parseUrl } from '../values/url.ts';
 import { Opaque, Optional } from '../values/value.ts';
 import { defineFunction, defineMethod, type Overload } from './overload.ts';

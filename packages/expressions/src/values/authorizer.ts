@@ -1,11 +1,5 @@
-import {
-  type AccessDecision,
-  type AccessAttributes,
-  decisionNotReady,
-  readFieldSelector,
-  readLabelSelector,
-  type UserInfo,
-} from '@cluster-apiserver/model';
+import { type AccessDecision, type AccessAttributes, decisionNotReady, type UserInfo } from '@cluster-apiserver/model';
+import { readFieldSelector, readLabelSelector } from '@cluster-apiserver/model/selector';
 import { Interruption } from '../run/progress.ts';
 import { EvaluationError, Opaque } from './value.ts';
 

@@ -1,4 +1,4 @@
-import { rawNumber } from '@cluster-apiserver/model';
+import { rawNumber } from '@cluster-apiserver/model/json';
 import { expect, test } from '@jest/globals';
 import { fromApiJson } from './json-map.ts';
 

@@ -1,4 +1,4 @@
-import { isJsonObject, isRawNumber, type JsonObject } from '@cluster-apiserver/model';
+import { isJsonObject, isRawNumber, type JsonObject } from '@cluster-apiserver/model/json';
 import { jsonDepthMax, tooDeep } from './json-depth.ts';
 import { type Entry, MapValue, type Value } from './value.ts';
 

@@ -1,5 +1,5 @@
 import { setOwn } from '@cluster-apiserver/base';
-import { rawNumber } from '@cluster-apiserver/model';
+import { rawNumber } from '@cluster-apiserver/model/json';
 import type { Budget } from '../run/budget.ts';
 import { ConstructedObject } from './constructed.ts';
 import { formatDouble } from './double.ts';

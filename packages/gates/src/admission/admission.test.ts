@@ -1,6 +1,6 @@
 import { getOwn } from '@cluster-apiserver/base';
 import { describe, expect, test } from '@jest/globals';
-import type { KubeObject } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { contextOf } from '../../test/admission.ts';
 import { type AdmissionPlugin, type AdmissionContext, createAdmission } from './admission.ts';
 import { chooseAdmissionPlugins, describeUnknownPlugin } from './choose-plugins.ts';

@@ -1,5 +1,7 @@
 import { type Call, requireValue } from '@cluster-apiserver/base';
-import type { Integer, KubeObject, ServedKind, EncodableKind, UserInfo } from '@cluster-apiserver/model';
+import type { UserInfo } from '@cluster-apiserver/model';
+import type { Integer } from '@cluster-apiserver/model/json';
+import type { KubeObject, ServedKind, EncodableKind } from '@cluster-apiserver/model/kind';
 
 /**
  * The last check of a write, after authorization. First plugins may change the object, then it is validated by the rules

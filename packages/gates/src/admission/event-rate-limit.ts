@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
 import { BoundedCache, type Call, type Clock, getOwn, keepText } from '@cluster-apiserver/base';
 import type { EventLimit } from '@cluster-apiserver/config';
-import { isJsonObject, StatusError } from '@cluster-apiserver/model';
+import { StatusError } from '@cluster-apiserver/model';
+import { isJsonObject } from '@cluster-apiserver/model/json';
 import type { AdmissionContext, AdmissionPlugin } from './admission.ts';
 
 /** The key of the bucket of an event. */

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import type { AccessDecision, AccessAttributes, KubeObject, OwnerReference } from '@cluster-apiserver/model';
+import type { AccessDecision, AccessAttributes } from '@cluster-apiserver/model';
+import type { KubeObject, OwnerReference } from '@cluster-apiserver/model/kind';
 import { contextOf } from '../../test/admission.ts';
 import type { AdmissionContext } from './admission.ts';
 import { createOwnerReferencesPermissionEnforcement } from './owner-references.ts';

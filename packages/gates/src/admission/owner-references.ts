@@ -1,12 +1,11 @@
 import {
   decisionNotReady,
   forbiddenResource,
-  type KubeObject,
-  type OwnerReference,
   type ResourceAttributes,
-  sameJson,
   type StatusError,
 } from '@cluster-apiserver/model';
+import { sameJson } from '@cluster-apiserver/model/json';
+import type { KubeObject, OwnerReference } from '@cluster-apiserver/model/kind';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { type AdmissionContext, type AdmissionPlugin, nameOf } from './admission.ts';
 

@@ -1,13 +1,7 @@
 import type { Call } from '@cluster-apiserver/base';
-import {
-  type AccessAttributes,
-  decisionNotReady,
-  invalid,
-  type KubeObject,
-  Problems,
-  sameJson,
-  type UserInfo,
-} from '@cluster-apiserver/model';
+import { type AccessAttributes, decisionNotReady, invalid, Problems, type UserInfo } from '@cluster-apiserver/model';
+import { sameJson } from '@cluster-apiserver/model/json';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { mastersGroup } from '../authorization/privileged-groups.ts';
 import type { AdmissionContext, AdmissionPlugin } from './admission.ts';

@@ -1,5 +1,6 @@
 import { callUntil, runSync, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
-import type { AccessAttributes, KubeObject, PolicyRule, RbacSubject, ServedKind } from '@cluster-apiserver/model';
+import type { AccessAttributes, PolicyRule, RbacSubject } from '@cluster-apiserver/model';
+import type { KubeObject, ServedKind } from '@cluster-apiserver/model/kind';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { findMissingRules, PolicyIndex, createRbacAuthorizer, createRbacEscalation, RuleSet } from '../index.ts';
 import type { AdmissionContext } from './admission.ts';

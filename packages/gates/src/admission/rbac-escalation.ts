@@ -2,15 +2,15 @@ import { type Call, type Clock, runTask } from '@cluster-apiserver/base';
 import {
   decisionNotReady,
   forbiddenResource,
-  type KubeObject,
   notFound,
   type PolicyRule,
   rbacGroup,
   type RoleRef,
-  sameJson,
   type StatusError,
   type UserInfo,
 } from '@cluster-apiserver/model';
+import { sameJson } from '@cluster-apiserver/model/json';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { mastersGroup } from '../authorization/privileged-groups.ts';
 import { describeMissing, findMissingRules, quoteAll } from '../authorization/rbac/missing-rules.ts';

@@ -1,9 +1,5 @@
-import {
-  type AccessAttributes,
-  type ResourceAttributes,
-  subdomainNames,
-  type UserInfo,
-} from '@cluster-apiserver/model';
+import type { AccessAttributes, ResourceAttributes, UserInfo } from '@cluster-apiserver/model';
+import { subdomainNames } from '@cluster-apiserver/model/validation';
 import { addAssumedGroup } from '../authentication/user-groups.ts';
 import { parseAccountUserName } from '../authentication/service-account/account-name.ts';
 import { getAccountGroups } from '../authentication/service-account/claims.ts';

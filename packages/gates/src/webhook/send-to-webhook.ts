@@ -1,5 +1,5 @@
 import { type Call, type Clock, DeadlineExceededError, type Random, sleep, awaitWithin } from '@cluster-apiserver/base';
-import { isJsonObject, type JsonObject } from '@cluster-apiserver/model';
+import { isJsonObject, type JsonObject } from '@cluster-apiserver/model/json';
 import { type HttpsResponse, type HttpsClient, HttpsError, UnusableAnswerError } from '../https/https-client.ts';
 import { WebhookError } from './webhook-error.ts';
 

@@ -1,5 +1,8 @@
 import type { SyncTask } from '@cluster-apiserver/base';
-import { increment, type KubeObject, type Problems, publicationOf, sameJson } from '@cluster-apiserver/model';
+import type { Problems } from '@cluster-apiserver/model';
+import { increment, sameJson } from '@cluster-apiserver/model/json';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
+import { publicationOf } from '@cluster-apiserver/model/schema';
 
 /** The group of admission policies and webhooks. */
 export const admissionRegistration = { group: 'admissionregistration.k8s.io', version: 'v1' };

@@ -1,14 +1,7 @@
-import {
-  ageColumn,
-  type Column,
-  field,
-  type KubeObject,
-  nameColumn,
-  type Problems,
-  string,
-  subdomainNames,
-  type FieldValues,
-} from '@cluster-apiserver/model';
+import type { Problems } from '@cluster-apiserver/model';
+import { ageColumn, type Column, type KubeObject, nameColumn } from '@cluster-apiserver/model/kind';
+import { field, string, type FieldValues } from '@cluster-apiserver/model/schema';
+import { subdomainNames } from '@cluster-apiserver/model/validation';
 import { matchResourcesSchema, validateMatch, withMatchDefaults } from './match-resources.ts';
 import { type ParamRef, paramRefSchema, validateParamRef } from './params.ts';
 

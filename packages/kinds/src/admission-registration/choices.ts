@@ -1,4 +1,4 @@
-import { jsonField, string } from '@cluster-apiserver/model';
+import { jsonField, string } from '@cluster-apiserver/model/schema';
 
 /** What webhooks and policies choose alike. */
 

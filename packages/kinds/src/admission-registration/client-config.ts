@@ -1,14 +1,7 @@
 import type { SyncTask } from '@cluster-apiserver/base';
-import {
-  bytes,
-  field,
-  int32,
-  object,
-  type Problems,
-  string,
-  subdomainNames,
-  type ValueOf,
-} from '@cluster-apiserver/model';
+import type { Problems } from '@cluster-apiserver/model';
+import { bytes, field, int32, object, string, type ValueOf } from '@cluster-apiserver/model/schema';
+import { subdomainNames } from '@cluster-apiserver/model/validation';
 import { publicationOfPart } from './admission-registration.ts';
 
 const serviceReference = object(

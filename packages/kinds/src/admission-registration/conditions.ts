@@ -1,15 +1,7 @@
-import {
-  field,
-  int64,
-  numberOf,
-  object,
-  type Problems,
-  qualifiedName,
-  sharedPublication,
-  string,
-  time,
-  type ValueOf,
-} from '@cluster-apiserver/model';
+import type { Problems } from '@cluster-apiserver/model';
+import { numberOf } from '@cluster-apiserver/model/json';
+import { field, int64, object, sharedPublication, string, time, type ValueOf } from '@cluster-apiserver/model/schema';
+import { qualifiedName } from '@cluster-apiserver/model/validation';
 
 /** `Condition` of `meta.k8s.io`, which newer kinds share. Namespaces have an older form without rules. */
 export const condition = object(

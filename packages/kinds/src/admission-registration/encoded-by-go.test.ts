@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { byteString, decodeStored, encodeProtobuf, type KubeObject, toCanonical } from '@cluster-apiserver/model';
+import { byteString, decodeStored, encodeProtobuf, toCanonical } from '@cluster-apiserver/model/codec';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { admissionRegistrationKinds } from './kinds.ts';
 
 /** Objects with the bytes that the Go module k8s.io/api v0.36.6 encodes them as: kube-apiserver stores these in etcd. */

@@ -1,4 +1,4 @@
-import type { Kind } from '@cluster-apiserver/model';
+import type { Kind } from '@cluster-apiserver/model/kind';
 import { mutatingAdmissionPolicy } from './mutating-admission-policy.ts';
 import { mutatingAdmissionPolicyBinding } from './mutating-admission-policy-binding.ts';
 import { mutatingWebhookConfiguration } from './mutating-webhook-configuration.ts';

@@ -1,6 +1,8 @@
 import { runSync, type SyncTask } from '@cluster-apiserver/base';
 import { expect, test } from '@jest/globals';
-import { decode, type Kind, Problems } from '@cluster-apiserver/model';
+import { Problems } from '@cluster-apiserver/model';
+import type { Kind } from '@cluster-apiserver/model/kind';
+import { decode } from '@cluster-apiserver/model/schema';
 import { validatingAdmissionPolicyBinding } from './validating-admission-policy-binding.ts';
 import { validatingWebhookConfiguration } from './validating-webhook-configuration.ts';
 

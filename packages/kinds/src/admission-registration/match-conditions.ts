@@ -1,14 +1,7 @@
 import type { SyncTask } from '@cluster-apiserver/base';
-import {
-  field,
-  jsonField,
-  list,
-  object,
-  type Problems,
-  qualifiedName,
-  string,
-  type ValueOf,
-} from '@cluster-apiserver/model';
+import type { Problems } from '@cluster-apiserver/model';
+import { field, jsonField, list, object, string, type ValueOf } from '@cluster-apiserver/model/schema';
+import { qualifiedName } from '@cluster-apiserver/model/validation';
 import { publicationOfPart } from './admission-registration.ts';
 import type { ExpressionChecker } from './expressions.ts';
 

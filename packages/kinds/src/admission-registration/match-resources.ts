@@ -1,16 +1,16 @@
+import type { Problems } from '@cluster-apiserver/model';
 import {
   field,
   jsonField,
   labelSelector,
   list,
   object,
-  type Problems,
   string,
   withNumber,
   type FieldValues,
-  validateLabelSelector,
   type ValueOf,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/schema';
+import { validateLabelSelector } from '@cluster-apiserver/model/validation';
 import { publicationOfPart } from './admission-registration.ts';
 import { namedRuleWithOperations, validateNamedRule, withScopes } from './rules.ts';
 

@@ -1,4 +1,5 @@
-import { defineKind, field, object, type ObjectOf } from '@cluster-apiserver/model';
+import { defineKind, type ObjectOf } from '@cluster-apiserver/model/kind';
+import { field, object } from '@cluster-apiserver/model/schema';
 import { admissionKind, countingChangesOf, publicationOfPart } from './admission-registration.ts';
 import { bindingColumns, bindingFields, validateBinding, withBindingDefaults } from './binding.ts';
 import { validateMutatedOperations } from './match-resources.ts';

@@ -1,17 +1,7 @@
 import type { SyncTask } from '@cluster-apiserver/base';
-import {
-  ageColumn,
-  defineKind,
-  field,
-  list,
-  nameColumn,
-  object,
-  type Problems,
-  string,
-  withNumber,
-  type ObjectOf,
-  type ValueOf,
-} from '@cluster-apiserver/model';
+import type { Problems } from '@cluster-apiserver/model';
+import { ageColumn, defineKind, nameColumn, type ObjectOf } from '@cluster-apiserver/model/kind';
+import { field, list, object, string, withNumber, type ValueOf } from '@cluster-apiserver/model/schema';
 import { admissionKind, countingChangesOf, publicationOfPart, validateChangesOf } from './admission-registration.ts';
 import { type ExpressionChecker, expressionChecker } from './expressions.ts';
 import { failurePolicy, reinvocationPolicies } from './choices.ts';

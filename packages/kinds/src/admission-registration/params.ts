@@ -1,16 +1,12 @@
+import type { Problems } from '@cluster-apiserver/model';
+import { field, labelSelector, object, string, type ValueOf } from '@cluster-apiserver/model/schema';
 import {
   dnsWordLabel,
-  field,
-  labelSelector,
   type NameRule,
-  object,
   pathSegment,
-  type Problems,
-  string,
   subdomainNames,
   validateLabelSelector,
-  type ValueOf,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/validation';
 import { publicationOfPart } from './admission-registration.ts';
 
 export const paramKindSchema = object(

@@ -1,17 +1,16 @@
 import type { SyncTask } from '@cluster-apiserver/base';
 import { isIdentifier } from '@cluster-apiserver/expressions';
+import type { Problems } from '@cluster-apiserver/model';
+import type { Column, KubeObject } from '@cluster-apiserver/model/kind';
 import {
-  type Column,
   field,
   jsonField,
-  type KubeObject,
   list,
   object,
-  type Problems,
   string,
   type ValueOf,
   type FieldValues,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/schema';
 import { publicationOfPart } from './admission-registration.ts';
 import type { ExpressionChecker } from './expressions.ts';
 import { failurePolicies } from './choices.ts';

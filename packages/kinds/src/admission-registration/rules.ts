@@ -1,13 +1,6 @@
-import {
-  field,
-  list,
-  object,
-  pathSegment,
-  type Problems,
-  publicationOf,
-  string,
-  type ValueOf,
-} from '@cluster-apiserver/model';
+import type { Problems } from '@cluster-apiserver/model';
+import { field, list, object, publicationOf, string, type ValueOf } from '@cluster-apiserver/model/schema';
+import { pathSegment } from '@cluster-apiserver/model/validation';
 import { admissionRegistration } from './admission-registration.ts';
 
 const ruleSchema = object(

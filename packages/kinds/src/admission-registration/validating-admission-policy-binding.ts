@@ -1,4 +1,6 @@
-import { defineKind, field, list, object, type Problems, string, type ObjectOf } from '@cluster-apiserver/model';
+import type { Problems } from '@cluster-apiserver/model';
+import { defineKind, type ObjectOf } from '@cluster-apiserver/model/kind';
+import { field, list, object, string } from '@cluster-apiserver/model/schema';
 import { admissionKind, countingChangesOf, publicationOfPart } from './admission-registration.ts';
 import { bindingColumns, bindingFields, validateBinding, withBindingDefaults } from './binding.ts';
 

@@ -1,21 +1,9 @@
 import type { SyncTask } from '@cluster-apiserver/base';
-import {
-  ageColumn,
-  defineKind,
-  field,
-  int64,
-  list,
-  nameColumn,
-  object,
-  type Problems,
-  qualifiedName,
-  sameJson,
-  string,
-  type ObjectOf,
-  type Reason,
-  withNumber,
-  type ValueOf,
-} from '@cluster-apiserver/model';
+import type { Problems, Reason } from '@cluster-apiserver/model';
+import { sameJson } from '@cluster-apiserver/model/json';
+import { ageColumn, defineKind, nameColumn, type ObjectOf } from '@cluster-apiserver/model/kind';
+import { field, int64, list, object, string, withNumber, type ValueOf } from '@cluster-apiserver/model/schema';
+import { qualifiedName } from '@cluster-apiserver/model/validation';
 import { admissionKind, countingChangesOf, publicationOfPart, validateChangesOf } from './admission-registration.ts';
 import { condition, validateConditions } from './conditions.ts';
 import { type ExpressionChecker, expressionChecker } from './expressions.ts';

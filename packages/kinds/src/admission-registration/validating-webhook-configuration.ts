@@ -1,4 +1,5 @@
-import { defineKind, field, list, object, withNumber, type ObjectOf, type ValueOf } from '@cluster-apiserver/model';
+import { defineKind, type ObjectOf } from '@cluster-apiserver/model/kind';
+import { field, list, object, withNumber, type ValueOf } from '@cluster-apiserver/model/schema';
 import { admissionKind, countingChangesOf, publicationOfPart, validateChangesOf } from './admission-registration.ts';
 import {
   matchConditionsField,

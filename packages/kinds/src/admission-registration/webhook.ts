@@ -1,19 +1,8 @@
 import type { SyncTask } from '@cluster-apiserver/base';
-import {
-  ageColumn,
-  type Column,
-  dnsWordLabel,
-  field,
-  int32,
-  type KubeObject,
-  list,
-  nameColumn,
-  type Problems,
-  string,
-  subdomainNames,
-  withNumber,
-  type FieldValues,
-} from '@cluster-apiserver/model';
+import type { Problems } from '@cluster-apiserver/model';
+import { ageColumn, type Column, type KubeObject, nameColumn } from '@cluster-apiserver/model/kind';
+import { field, int32, list, string, withNumber, type FieldValues } from '@cluster-apiserver/model/schema';
+import { dnsWordLabel, subdomainNames } from '@cluster-apiserver/model/validation';
 import { clientConfig, validateClientConfig, withServicePort } from './client-config.ts';
 import { type ExpressionChecker, expressionChecker, noNames } from './expressions.ts';
 import { failurePolicies, failurePolicy } from './choices.ts';

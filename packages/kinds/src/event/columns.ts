@@ -1,4 +1,4 @@
-import { formatAge, type Column, nameColumn } from '@cluster-apiserver/model';
+import { formatAge, type Column, nameColumn } from '@cluster-apiserver/model/kind';
 import type { Event } from './event.ts';
 
 /** How events are shown: the older and the newer form have the same things in different fields. */

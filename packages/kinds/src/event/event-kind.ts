@@ -1,4 +1,5 @@
-import { defineKind, type Kind, pathSegmentNames } from '@cluster-apiserver/model';
+import { defineKind, type Kind } from '@cluster-apiserver/model/kind';
+import { pathSegmentNames } from '@cluster-apiserver/model/validation';
 import type { KindServices } from '../services.ts';
 import { eventColumns } from './columns.ts';
 import { core, eventFields, validateEvent } from './event.ts';

@@ -1,16 +1,16 @@
+import type { Problems } from '@cluster-apiserver/model';
+import type { ObjectOf } from '@cluster-apiserver/model/kind';
 import {
   field,
   int32,
   microTime,
   object,
   objectReference,
-  type Problems,
   publicationOf,
-  qualifiedName,
   string,
   time,
-  type ObjectOf,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/schema';
+import { qualifiedName } from '@cluster-apiserver/model/validation';
 
 export const core = { group: '', version: 'v1' };
 

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { invariant, seededRandom } from '@cluster-apiserver/base';
-import { type ApiVersion, decode, type Kind, type KubeObject } from '@cluster-apiserver/model';
+import type { ApiVersion, Kind, KubeObject } from '@cluster-apiserver/model/kind';
+import { decode } from '@cluster-apiserver/model/schema';
 import { randomObject } from '../../../model/test/random-object.ts';
 import { errorTexts, problemsOf } from '../../test/problems-of.ts';
 import { kinds } from '../index.ts';

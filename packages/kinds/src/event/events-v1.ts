@@ -1,17 +1,17 @@
+import type { Problems } from '@cluster-apiserver/model';
+import { sameJson } from '@cluster-apiserver/model/json';
+import type { VersionDeclaration } from '@cluster-apiserver/model/kind';
 import {
   field,
   int32,
   microTime,
   object,
   objectReference,
-  type Problems,
   publicationOf,
-  sameJson,
   string,
-  subdomainNames,
   time,
-  type VersionDeclaration,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/schema';
+import { subdomainNames } from '@cluster-apiserver/model/validation';
 import { type Event, eventSource, validateEvent } from './event.ts';
 
 const group = { group: 'events.k8s.io', version: 'v1' };

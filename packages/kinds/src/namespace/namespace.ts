@@ -1,19 +1,7 @@
-import {
-  ageColumn,
-  defineKind,
-  field,
-  labelNames,
-  list,
-  nameColumn,
-  object,
-  type Problems,
-  publicationOf,
-  string,
-  time,
-  validateFinalizers,
-  type ObjectOf,
-  type ValueOf,
-} from '@cluster-apiserver/model';
+import type { Problems } from '@cluster-apiserver/model';
+import { ageColumn, defineKind, nameColumn, type ObjectOf } from '@cluster-apiserver/model/kind';
+import { field, list, object, publicationOf, string, time, type ValueOf } from '@cluster-apiserver/model/schema';
+import { labelNames, validateFinalizers } from '@cluster-apiserver/model/validation';
 
 /** In `spec.finalizers` until the namespace controller has found the namespace empty. */
 export const contentFinalizer = 'kubernetes';

@@ -1,19 +1,7 @@
-import {
-  ageColumn,
-  type Column,
-  field,
-  list,
-  nameColumn,
-  object,
-  pathSegment,
-  type Problems,
-  publicationOf,
-  type RbacSubject,
-  type RoleRef,
-  string,
-  subdomainNames,
-  type ObjectOf,
-} from '@cluster-apiserver/model';
+import type { Problems, RbacSubject, RoleRef } from '@cluster-apiserver/model';
+import { ageColumn, type Column, nameColumn, type ObjectOf } from '@cluster-apiserver/model/kind';
+import { field, list, object, publicationOf, string } from '@cluster-apiserver/model/schema';
+import { pathSegment, subdomainNames } from '@cluster-apiserver/model/validation';
 import { rbac } from './rbac.ts';
 
 const subjectSchema = object(

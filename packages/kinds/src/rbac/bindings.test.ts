@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { decode, type Kind, type KubeObject } from '@cluster-apiserver/model';
+import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
+import { decode } from '@cluster-apiserver/model/schema';
 import { errorTexts, problemsOf } from '../../test/problems-of.ts';
 import { clusterRoleBinding } from './cluster-role-binding.ts';
 import { roleBinding } from './role-binding.ts';

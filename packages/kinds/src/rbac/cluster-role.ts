@@ -1,17 +1,7 @@
-import {
-  createdAtColumn,
-  defineKind,
-  field,
-  labelSelector,
-  list,
-  nameColumn,
-  object,
-  type Problems,
-  publicationOf,
-  type ObjectOf,
-  validateLabelSelector,
-  type ValueOf,
-} from '@cluster-apiserver/model';
+import type { Problems } from '@cluster-apiserver/model';
+import { createdAtColumn, defineKind, nameColumn, type ObjectOf } from '@cluster-apiserver/model/kind';
+import { field, labelSelector, list, object, publicationOf, type ValueOf } from '@cluster-apiserver/model/schema';
+import { validateLabelSelector } from '@cluster-apiserver/model/validation';
 import { policyRules, validatePolicyRules } from './policy-rule.ts';
 import { clusterScoped, rbac, rbacKind } from './rbac.ts';
 

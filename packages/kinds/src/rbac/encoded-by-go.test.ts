@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { decodeStored, encodeProtobuf, byteString, type KubeObject, toCanonical } from '@cluster-apiserver/model';
+import { decodeStored, encodeProtobuf, byteString, toCanonical } from '@cluster-apiserver/model/codec';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { services } from '../../test/services.ts';
 import { kinds } from '../index.ts';
 

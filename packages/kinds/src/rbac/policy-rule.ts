@@ -1,4 +1,5 @@
-import { field, list, object, type PolicyRule, type Problems, publicationOf, string } from '@cluster-apiserver/model';
+import type { PolicyRule, Problems } from '@cluster-apiserver/model';
+import { field, list, object, publicationOf, string } from '@cluster-apiserver/model/schema';
 import { rbac } from './rbac.ts';
 
 const policyRule = object(

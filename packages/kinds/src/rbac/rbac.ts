@@ -1,4 +1,4 @@
-import { pathSegment } from '@cluster-apiserver/model';
+import { pathSegment } from '@cluster-apiserver/model/validation';
 
 /** The group of the four kinds, and the apiGroup of subjects and role references. */
 export const rbac = { group: 'rbac.authorization.k8s.io', version: 'v1' };

@@ -1,4 +1,4 @@
-import { defineKind } from '@cluster-apiserver/model';
+import { defineKind } from '@cluster-apiserver/model/kind';
 import { type Binding, bindingKind, validateBinding } from './binding.ts';
 import { rbacKind } from './rbac.ts';
 

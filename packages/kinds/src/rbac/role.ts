@@ -1,4 +1,5 @@
-import { createdAtColumn, defineKind, field, nameColumn, type ObjectOf } from '@cluster-apiserver/model';
+import { createdAtColumn, defineKind, nameColumn, type ObjectOf } from '@cluster-apiserver/model/kind';
+import { field } from '@cluster-apiserver/model/schema';
 import { policyRules, validatePolicyRules } from './policy-rule.ts';
 import { rbacKind } from './rbac.ts';
 

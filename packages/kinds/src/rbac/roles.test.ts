@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { decode, type Kind } from '@cluster-apiserver/model';
+import type { Kind } from '@cluster-apiserver/model/kind';
+import { decode } from '@cluster-apiserver/model/schema';
 import { errorTexts, problemsOf } from '../../test/problems-of.ts';
 import { clusterRole } from './cluster-role.ts';
 import { role } from './role.ts';

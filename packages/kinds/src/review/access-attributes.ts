@@ -1,22 +1,17 @@
+import { type AccessAttributes, formatPath, type Problems } from '@cluster-apiserver/model';
 import {
-  type AccessAttributes,
   field,
-  formatPath,
   labelSelectorRequirement,
   list,
   object,
   type ObjectSchema,
-  type Problems,
   publicationOf,
-  readFieldSelector,
-  readLabelSelector,
-  type SelectorAttributes,
   sharedPublication,
   string,
   type FieldValues,
-  validateLabelRequirement,
-  validateRequirementValues,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/schema';
+import { readFieldSelector, readLabelSelector, type SelectorAttributes } from '@cluster-apiserver/model/selector';
+import { validateLabelRequirement, validateRequirementValues } from '@cluster-apiserver/model/validation';
 
 export const authorization = { group: 'authorization.k8s.io', version: 'v1' };
 

@@ -1,11 +1,6 @@
 import { callUntil, systemClock } from '@cluster-apiserver/base';
-import {
-  type AccessDecision,
-  type AccessAttributes,
-  type KubeObject,
-  type Review,
-  StatusError,
-} from '@cluster-apiserver/model';
+import { type AccessDecision, type AccessAttributes, StatusError } from '@cluster-apiserver/model';
+import type { KubeObject, Review } from '@cluster-apiserver/model/kind';
 import { describe, expect, test } from '@jest/globals';
 import { reviews } from './reviews.ts';
 

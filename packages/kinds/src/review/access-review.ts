@@ -1,21 +1,7 @@
 import type { Call } from '@cluster-apiserver/base';
-import {
-  boolean,
-  decisionNotReady,
-  defineReview,
-  field,
-  type KubeObject,
-  list,
-  listMap,
-  object,
-  type ObjectOf,
-  Problems,
-  publicationOf,
-  requireValid,
-  type Review,
-  string,
-  type UserInfo,
-} from '@cluster-apiserver/model';
+import { decisionNotReady, Problems, requireValid, type UserInfo } from '@cluster-apiserver/model';
+import { defineReview, type KubeObject, type ObjectOf, type Review } from '@cluster-apiserver/model/kind';
+import { boolean, field, list, listMap, object, publicationOf, string } from '@cluster-apiserver/model/schema';
 import { accessFields, authorization, toAccessAttributes, validateAccess } from './access-attributes.ts';
 import type { ReviewServices } from './services.ts';
 

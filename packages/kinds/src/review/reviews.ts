@@ -1,4 +1,4 @@
-import type { Review } from '@cluster-apiserver/model';
+import type { Review } from '@cluster-apiserver/model/kind';
 import { localSubjectAccessReview, selfSubjectAccessReview, subjectAccessReview } from './access-review.ts';
 import { selfSubjectReview } from './self-subject-review.ts';
 import { selfSubjectRulesReview } from './self-subject-rules-review.ts';

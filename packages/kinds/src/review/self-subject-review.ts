@@ -1,4 +1,6 @@
-import { defineReview, field, formatTime, object, publicationOf, type Review } from '@cluster-apiserver/model';
+import { formatTime } from '@cluster-apiserver/model';
+import { defineReview, type Review } from '@cluster-apiserver/model/kind';
+import { field, object, publicationOf } from '@cluster-apiserver/model/schema';
 import type { ReviewServices } from './services.ts';
 import { authentication, userInfo, userInfoOf } from './user-info.ts';
 

@@ -1,14 +1,6 @@
-import {
-  badRequest,
-  boolean,
-  defineReview,
-  field,
-  list,
-  object,
-  publicationOf,
-  type Review,
-  string,
-} from '@cluster-apiserver/model';
+import { badRequest } from '@cluster-apiserver/model';
+import { defineReview, type Review } from '@cluster-apiserver/model/kind';
+import { boolean, field, list, object, publicationOf, string } from '@cluster-apiserver/model/schema';
 import { authorization } from './access-attributes.ts';
 import type { ReviewServices } from './services.ts';
 

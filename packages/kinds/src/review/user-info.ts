@@ -1,4 +1,5 @@
-import { type UserInfo, field, list, listMap, object, publicationOf, string } from '@cluster-apiserver/model';
+import type { UserInfo } from '@cluster-apiserver/model';
+import { field, list, listMap, object, publicationOf, string } from '@cluster-apiserver/model/schema';
 
 export const authentication = { group: 'authentication.k8s.io', version: 'v1' };
 

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { decode, type KubeObject } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
+import { decode } from '@cluster-apiserver/model/schema';
 import { services } from '../../test/services.ts';
 import { serviceAccount } from './service-account.ts';
 

@@ -1,12 +1,5 @@
-import {
-  boolean,
-  defineKind,
-  field,
-  type Kind,
-  list,
-  localObjectReference,
-  objectReference,
-} from '@cluster-apiserver/model';
+import { defineKind, type Kind } from '@cluster-apiserver/model/kind';
+import { boolean, field, list, localObjectReference, objectReference } from '@cluster-apiserver/model/schema';
 import type { KindServices } from '../services.ts';
 import { tokenRequest } from './token-request.ts';
 

@@ -1,5 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { decode, type KubeObject, parseJson, type StatusError } from '@cluster-apiserver/model';
+import type { StatusError } from '@cluster-apiserver/model';
+import { parseJson } from '@cluster-apiserver/model/json';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
+import { decode } from '@cluster-apiserver/model/schema';
 import type { ServiceAccountTokens } from '../index.ts';
 import { tokenRequest } from './token-request.ts';
 

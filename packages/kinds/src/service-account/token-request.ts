@@ -2,26 +2,21 @@ import { getOwn } from '@cluster-apiserver/base';
 import {
   badRequest,
   conflict,
-  defineSubresource,
-  field,
   formatTime,
-  int64,
   invalid,
-  type KubeObject,
-  list,
   notFound,
-  numberOf,
-  object,
   Problems,
-  publicationOf,
   type StatusError,
-  string,
+} from '@cluster-apiserver/model';
+import { numberOf } from '@cluster-apiserver/model/json';
+import {
+  defineSubresource,
+  type KubeObject,
   type Subresource,
   type SubresourceReports,
-  time,
   type ObjectOf,
-  type ValueOf,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/kind';
+import { field, int64, list, object, publicationOf, string, time, type ValueOf } from '@cluster-apiserver/model/schema';
 import type { ServiceAccountTokens } from '../services.ts';
 
 const authentication = { group: 'authentication.k8s.io', version: 'v1' };

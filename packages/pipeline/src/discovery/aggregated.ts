@@ -1,5 +1,5 @@
 import type { SyncTask } from '@cluster-apiserver/base';
-import type { ApiVersion, Review } from '@cluster-apiserver/model';
+import type { ApiVersion, Review } from '@cluster-apiserver/model/kind';
 import type { ApiRequest } from '../exchange.ts';
 import { parseMediaRanges } from '../encoding/media-ranges.ts';
 import { type ServedGroup, type ServedVersion, listServedResources } from './served-groups.ts';

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
-import { defineKind, defineSubresource, subdomainNames } from '@cluster-apiserver/model';
+import { defineKind, defineSubresource } from '@cluster-apiserver/model/kind';
+import { subdomainNames } from '@cluster-apiserver/model/validation';
 import { askDocuments } from '../../test/ask-documents.ts';
 import { discoveryRoutes } from './discovery.ts';
 

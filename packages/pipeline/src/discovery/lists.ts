@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { GroupVersionKind, ApiVersion, Review } from '@cluster-apiserver/model';
+import type { ApiVersion, Review } from '@cluster-apiserver/model/kind';
+import type { GroupVersionKind } from '@cluster-apiserver/model/schema';
 import { type ServedGroup, type ServedVersion, listServedResources } from './served-groups.ts';
 
 /** Unaggregated discovery: versions, groups and resources in separate requests. */

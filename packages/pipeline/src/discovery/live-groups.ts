@@ -1,4 +1,4 @@
-import type { ApiVersion, Review } from '@cluster-apiserver/model';
+import type { ApiVersion, Review } from '@cluster-apiserver/model/kind';
 import { listServedGroups, type ServedGroup, type ServedVersion } from './served-groups.ts';
 
 /** What is served now, in the order of its declaration. The list stays the same one until something changes. */

@@ -1,4 +1,5 @@
-import type { GroupVersionKind, ApiVersion, Review } from '@cluster-apiserver/model';
+import type { ApiVersion, Review } from '@cluster-apiserver/model/kind';
+import type { GroupVersionKind } from '@cluster-apiserver/model/schema';
 import { endpointsOf } from '../endpoints/endpoints.ts';
 
 /** The groups and versions that are served, in the order in which discovery lists them. */

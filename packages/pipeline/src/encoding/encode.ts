@@ -1,5 +1,6 @@
 import { invariant, unreachable } from '@cluster-apiserver/base';
-import { encodeProtobuf, formatYaml, type ObjectSchema, type TypeNames } from '@cluster-apiserver/model';
+import { encodeProtobuf, formatYaml, type TypeNames } from '@cluster-apiserver/model/codec';
+import type { ObjectSchema } from '@cluster-apiserver/model/schema';
 
 /** The serialization of a response. */
 export type Encoding = 'json' | 'prettyJson' | 'yaml' | 'protobuf';

@@ -1,4 +1,4 @@
-import type { ByteString } from '@cluster-apiserver/model';
+import type { ByteString } from '@cluster-apiserver/model/codec';
 import type { Allocate, BodySource } from '../body-source.ts';
 
 /** The bytes of `JoinedItems` as one string, for a short list: it is written together with the head of its response. */

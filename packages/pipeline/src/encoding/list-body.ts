@@ -1,14 +1,7 @@
 import { loopOf } from '@cluster-apiserver/base';
-import {
-  encodeMessage,
-  encodeEnvelope,
-  formatShardSelector,
-  type EncodableKind,
-  type KubeObject,
-  type ListMetadata,
-  messageParts,
-  typePrefix,
-} from '@cluster-apiserver/model';
+import { encodeMessage, encodeEnvelope, messageParts, typePrefix } from '@cluster-apiserver/model/codec';
+import type { EncodableKind, KubeObject, ListMetadata } from '@cluster-apiserver/model/kind';
+import { formatShardSelector } from '@cluster-apiserver/model/selector';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { BodySource, ReadyBody } from '../body-source.ts';
 import { slicedBody, encodeTextInSteps } from './sliced-body.ts';

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { type Kind, nameColumn, StatusError } from '@cluster-apiserver/model';
+import { StatusError } from '@cluster-apiserver/model';
+import { type Kind, nameColumn } from '@cluster-apiserver/model/kind';
 import { usedHeapBytes } from '@cluster-apiserver/testkit/garbage';
 import type { RequestInfoContext } from '../request-context.ts';
 import {

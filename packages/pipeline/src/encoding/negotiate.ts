@@ -1,11 +1,6 @@
 import { BoundedCache, bytesOfText, keepText, unreachable } from '@cluster-apiserver/base';
-import {
-  badRequest,
-  type MetaVersion,
-  type EncodableKind,
-  StatusError,
-  type TableOptions,
-} from '@cluster-apiserver/model';
+import { badRequest, StatusError } from '@cluster-apiserver/model';
+import type { MetaVersion, EncodableKind, TableOptions } from '@cluster-apiserver/model/kind';
 import type { ApiRequest } from '../exchange.ts';
 import type { RequestInfoContext } from '../request-context.ts';
 import { parseBoolean } from '../request-info.ts';

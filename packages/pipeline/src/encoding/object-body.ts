@@ -1,12 +1,6 @@
 import { type Clock, invariant, loopOf } from '@cluster-apiserver/base';
-import {
-  type ByteString,
-  encodeMessage,
-  encodeEnvelope,
-  type KubeObject,
-  messageParts,
-  type EncodableKind,
-} from '@cluster-apiserver/model';
+import { type ByteString, encodeMessage, encodeEnvelope, messageParts } from '@cluster-apiserver/model/codec';
+import type { KubeObject, EncodableKind } from '@cluster-apiserver/model/kind';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { BodySource, ReadyBody } from '../body-source.ts';
 import { hasTypeNames } from './encode.ts';

@@ -1,14 +1,6 @@
 import { invariant } from '@cluster-apiserver/base';
-import {
-  type ByteString,
-  bytesOf,
-  decodeStored,
-  isKubeObject,
-  type KubeObject,
-  metaApiVersion,
-  tableOf,
-  typePrefix,
-} from '@cluster-apiserver/model';
+import { type ByteString, bytesOf, decodeStored, typePrefix } from '@cluster-apiserver/model/codec';
+import { isKubeObject, type KubeObject, metaApiVersion, tableOf } from '@cluster-apiserver/model/kind';
 import type { Transform, TableTransform } from './negotiate.ts';
 import { parseInSteps, findMemberText } from './parse-in-steps.ts';
 import { inServedForm, type ServedForm } from './served-form.ts';

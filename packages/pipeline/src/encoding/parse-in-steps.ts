@@ -1,5 +1,5 @@
 import { setOwn } from '@cluster-apiserver/base';
-import { jsonTokens, parseJson } from '@cluster-apiserver/model';
+import { jsonTokens, parseJson } from '@cluster-apiserver/model/json';
 
 const { closeBrace, closeBracket, colon, comma, endOfToken, openBrace, openBracket, quote } = jsonTokens;
 

@@ -1,5 +1,6 @@
 import type { Call } from '@cluster-apiserver/base';
-import { type ApiVersion, type ByteString, byteString, decodeStored, type KubeObject } from '@cluster-apiserver/model';
+import { type ByteString, byteString, decodeStored } from '@cluster-apiserver/model/codec';
+import type { ApiVersion, KubeObject } from '@cluster-apiserver/model/kind';
 import { convertBatch, type ObjectList, type Resource } from '@cluster-apiserver/registry';
 
 /** What encoders write: the version of a resource, and how they get an object in it from the stored JSON. */

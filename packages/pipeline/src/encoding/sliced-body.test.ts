@@ -2,23 +2,15 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { type Clock, invariant, requireValue, systemClock } from '@cluster-apiserver/base';
 import {
   toClientForm,
-  decode,
   decodeStored,
-  defineKind,
   encodeProtobuf,
   encodeStored,
-  field,
   formatYaml,
-  int32,
-  type ApiVersion,
-  type KubeObject,
-  list,
-  object,
-  pathSegmentNames,
-  string,
-  stringMap,
   type TypeNames,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/codec';
+import { defineKind, type ApiVersion, type KubeObject } from '@cluster-apiserver/model/kind';
+import { decode, field, int32, list, object, string, stringMap } from '@cluster-apiserver/model/schema';
+import { pathSegmentNames } from '@cluster-apiserver/model/validation';
 import type { ObjectList, Resource } from '@cluster-apiserver/registry';
 import { gunzipSync } from 'node:zlib';
 import { type BodySource, readWhole } from '../body-source.ts';

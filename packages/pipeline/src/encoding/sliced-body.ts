@@ -1,5 +1,6 @@
 import { type Loop, unreachable } from '@cluster-apiserver/base';
-import { indentedJson, yamlText } from '@cluster-apiserver/model';
+import { yamlText } from '@cluster-apiserver/model/codec';
+import { indentedJson } from '@cluster-apiserver/model/json';
 import { type BodySource, readWhole, type ReadyBody } from '../body-source.ts';
 import { joinBuffers } from '../join-buffers.ts';
 import type { Encoding } from './encode.ts';

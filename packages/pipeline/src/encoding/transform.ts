@@ -1,16 +1,16 @@
+import type { TypeNames } from '@cluster-apiserver/model/codec';
 import {
   type ApiVersion,
   type KubeObject,
   type ListMetadata,
-  type ObjectSchema,
   partialMetadataListSchema,
   partialMetadataSchema,
   partialObjectMetadata,
   partialObjectMetadataList,
   type EncodableKind,
   tableOf,
-  type TypeNames,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/kind';
+import type { ObjectSchema } from '@cluster-apiserver/model/schema';
 import type { TableTransform, Transform } from './negotiate.ts';
 
 /** Transforms one object. Only the first event of a watch has the columns of a table. */

@@ -1,16 +1,8 @@
 import { callUntil, requireValue, loopOf } from '@cluster-apiserver/base';
-import {
-  type ByteString,
-  bytesOf,
-  decode,
-  type EncodableKind,
-  type KubeObject,
-  type Status,
-  type StatusError,
-  statusSchema,
-  watchEventMessage,
-  watchFrame,
-} from '@cluster-apiserver/model';
+import type { Status, StatusError } from '@cluster-apiserver/model';
+import { type ByteString, bytesOf, watchEventMessage, watchFrame } from '@cluster-apiserver/model/codec';
+import type { EncodableKind, KubeObject } from '@cluster-apiserver/model/kind';
+import { decode, statusSchema } from '@cluster-apiserver/model/schema';
 import type { Bookmark, Resource, WatchEvent } from '@cluster-apiserver/registry';
 import { encodeMessage } from '../listener/web-socket/messages.ts';
 import { contentTypes, encode } from './encode.ts';

@@ -1,4 +1,5 @@
-import type { GroupVersionKind, ObjectSchema, ServedKind, Verb } from '@cluster-apiserver/model';
+import type { ServedKind, Verb } from '@cluster-apiserver/model/kind';
+import type { GroupVersionKind, ObjectSchema } from '@cluster-apiserver/model/schema';
 import type { Parameter } from './parameters.ts';
 
 /**

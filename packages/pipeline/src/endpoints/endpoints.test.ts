@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { defineReview } from '@cluster-apiserver/model';
+import { defineReview } from '@cluster-apiserver/model/kind';
 import { type OpenPipeline, openPipeline } from '../../test/open-pipeline.ts';
 import { machineVersion, noteKind, robotKind } from '../../test/robots.ts';
 import { listServedResources } from '../discovery/served-groups.ts';

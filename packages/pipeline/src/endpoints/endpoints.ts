@@ -1,4 +1,4 @@
-import type { ApiVersion, Review } from '@cluster-apiserver/model';
+import type { ApiVersion, Review } from '@cluster-apiserver/model/kind';
 import { type Endpoint, pathsOf } from './endpoint.ts';
 import { objectEndpoints } from './object-endpoints.ts';
 import { mediaTypesOf, objectName, operationId, responsesOfCreate } from './operation-parts.ts';

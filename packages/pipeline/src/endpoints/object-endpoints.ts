@@ -1,4 +1,5 @@
-import { deleteOptions, type ApiVersion, statusSchema, type Verb, watchEvent } from '@cluster-apiserver/model';
+import type { ApiVersion, Verb } from '@cluster-apiserver/model/kind';
+import { deleteOptions, statusSchema, watchEvent } from '@cluster-apiserver/model/schema';
 import {
   type Endpoint,
   type EndpointMethod,

@@ -1,5 +1,6 @@
 /** What operations have in common: responses, media types and IDs. */
-import type { ApiVersion, ObjectSchema, ServedKind } from '@cluster-apiserver/model';
+import type { ApiVersion, ServedKind } from '@cluster-apiserver/model/kind';
+import type { ObjectSchema } from '@cluster-apiserver/model/schema';
 import type { OperationResponse, RequestBody } from './endpoint.ts';
 
 export const ok = (schema: ObjectSchema): OperationResponse => ({ code: 200, description: 'OK', schema });

@@ -1,4 +1,4 @@
-import type { ApiVersion, ServedSubresource, Verb } from '@cluster-apiserver/model';
+import type { ApiVersion, ServedSubresource, Verb } from '@cluster-apiserver/model/kind';
 import {
   type Endpoint,
   type EndpointMethod,

@@ -1,19 +1,10 @@
 import { getOwn, largeBytesMin, runTask, type SyncTask } from '@cluster-apiserver/base';
-import {
-  type Applied,
-  badRequest,
-  dropUnwritable,
-  formatPath,
-  isJsonObject,
-  type JsonObject,
-  type ApiVersion,
-  type Part,
-  partOf,
-  PatchFormError,
-  readApplied,
-  renameFields,
-  WrongTypeError,
-} from '@cluster-apiserver/model';
+import { badRequest, formatPath } from '@cluster-apiserver/model';
+import { isJsonObject, type JsonObject } from '@cluster-apiserver/model/json';
+import { dropUnwritable, type ApiVersion, type Part, partOf, renameFields } from '@cluster-apiserver/model/kind';
+import { type Applied, readApplied } from '@cluster-apiserver/model/managed-fields';
+import { PatchFormError } from '@cluster-apiserver/model/patch';
+import { WrongTypeError } from '@cluster-apiserver/model/schema';
 import { apply, type Resource } from '@cluster-apiserver/registry';
 import { rejectUnparsable, parseYamlBody } from '../request-body/body-formats.ts';
 import { type FieldValidation, reportFieldProblems, strictError } from '../request-body/field-validation.ts';

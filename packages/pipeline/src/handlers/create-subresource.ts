@@ -1,4 +1,4 @@
-import type { Subresource } from '@cluster-apiserver/model';
+import type { Subresource } from '@cluster-apiserver/model/kind';
 import { createSubresource, type Resource } from '@cluster-apiserver/registry';
 import type { Handler } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';

@@ -1,13 +1,8 @@
 import { runSync } from '@cluster-apiserver/base';
-import {
-  badRequest,
-  decode,
-  deleteOptions,
-  type Integer,
-  Problems,
-  type TypeNames,
-  WrongTypeError,
-} from '@cluster-apiserver/model';
+import { badRequest, Problems } from '@cluster-apiserver/model';
+import type { TypeNames } from '@cluster-apiserver/model/codec';
+import type { Integer } from '@cluster-apiserver/model/json';
+import { decode, deleteOptions, WrongTypeError } from '@cluster-apiserver/model/schema';
 import type { DeleteOptions } from '@cluster-apiserver/registry';
 import { type BodyFormat, formatOfBody, rejectUnparsable } from '../request-body/body-formats.ts';
 import { readBody } from '../request-body/read-body.ts';

@@ -1,20 +1,16 @@
 import { toSyncTask, type SyncTask } from '@cluster-apiserver/base';
+import { badRequest, StatusError } from '@cluster-apiserver/model';
+import type { Parsed, JsonBounds, TextFault } from '@cluster-apiserver/model/json';
+import type { ApiVersion, KubeObject } from '@cluster-apiserver/model/kind';
 import {
-  badRequest,
-  type ApiVersion,
-  type KubeObject,
   applyMergePatch,
   PatchFormError,
-  type Parsed,
   applyJsonPatch,
-  type JsonBounds,
   jsonPatchBounds,
   readJsonPatch,
-  StatusError,
-  type TextFault,
   applyStrategicMergePatch,
   TooManyOperationsError,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/patch';
 import { parseJsonBody, rejectUnparsable } from '../request-body/body-formats.ts';
 import { unknownFieldMessage } from '../request-body/field-validation.ts';
 

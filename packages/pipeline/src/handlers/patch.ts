@@ -1,5 +1,6 @@
 import { getOwn, largeBytesMin, runTask } from '@cluster-apiserver/base';
-import { partOf, StatusError } from '@cluster-apiserver/model';
+import { StatusError } from '@cluster-apiserver/model';
+import { partOf } from '@cluster-apiserver/model/kind';
 import { patch, type Resource } from '@cluster-apiserver/registry';
 import { mediaTypeOf } from '../request-body/body-formats.ts';
 import { reportFieldProblems } from '../request-body/field-validation.ts';

@@ -1,5 +1,5 @@
 import type { Clock } from '@cluster-apiserver/base';
-import { type KubeObject, partOf, type EncodableKind } from '@cluster-apiserver/model';
+import { type KubeObject, partOf, type EncodableKind } from '@cluster-apiserver/model/kind';
 import { type Resource, toStored, type WriteOptions } from '@cluster-apiserver/registry';
 import { formatOfBody } from '../request-body/body-formats.ts';
 import { readBody } from '../request-body/read-body.ts';

@@ -1,5 +1,5 @@
 import type { Clock } from '@cluster-apiserver/base';
-import type { Review } from '@cluster-apiserver/model';
+import type { Review } from '@cluster-apiserver/model/kind';
 import { createReview } from '@cluster-apiserver/registry';
 import type { Handler } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';

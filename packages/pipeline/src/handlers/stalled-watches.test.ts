@@ -4,7 +4,7 @@ import { until, untilTurned } from '@cluster-apiserver/testkit/until';
 import { usedBufferBytes } from '@cluster-apiserver/testkit/garbage';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
 import { callUntil, LatencyTracker, requireValue, seededRandom, systemClock } from '@cluster-apiserver/base';
-import { decode } from '@cluster-apiserver/model';
+import { decode } from '@cluster-apiserver/model/schema';
 import { create, type Registry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { type Served, serve } from '../../test/listener.ts';

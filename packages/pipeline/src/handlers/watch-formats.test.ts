@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { decode, type ObjectSchema, parseProtobuf, statusSchema } from '@cluster-apiserver/model';
+import { parseProtobuf } from '@cluster-apiserver/model/codec';
+import { decode, type ObjectSchema, statusSchema } from '@cluster-apiserver/model/schema';
 import { untilTurned as until } from '@cluster-apiserver/testkit/until';
 import { kind, useWatches } from '../../test/use-watches.ts';
 

@@ -1,5 +1,6 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
-import { badRequest, type FieldSelector } from '@cluster-apiserver/model';
+import { badRequest } from '@cluster-apiserver/model';
+import type { FieldSelector } from '@cluster-apiserver/model/selector';
 import { type Resource, type Selection, watch } from '@cluster-apiserver/registry';
 import { type Handler } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';

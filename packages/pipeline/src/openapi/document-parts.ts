@@ -1,5 +1,6 @@
-import type { ApiVersion, Dialect, JsonSchema, Review } from '@cluster-apiserver/model';
-import { collectDefinitions } from '@cluster-apiserver/model';
+import type { ApiVersion, Review } from '@cluster-apiserver/model/kind';
+import type { Dialect, JsonSchema } from '@cluster-apiserver/model/schema';
+import { collectDefinitions } from '@cluster-apiserver/model/schema';
 import { type Operation, operationsOf, schemasOf } from './operations.ts';
 
 /** A path or a definition of a document; undefined where others may run. */

@@ -1,6 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
-import { defineKind, defineSubresource, jsonField, string, subdomainNames } from '@cluster-apiserver/model';
+import { defineKind, defineSubresource } from '@cluster-apiserver/model/kind';
+import { jsonField, string } from '@cluster-apiserver/model/schema';
+import { subdomainNames } from '@cluster-apiserver/model/validation';
 import { askDocuments } from '../../test/ask-documents.ts';
 import { decodeOpenApi3 } from '../../test/openapi-v3-protobuf.ts';
 import { openApiRoutes } from './openapi.ts';

@@ -1,10 +1,5 @@
-import {
-  type GroupVersionKind,
-  type ApiVersion,
-  type ObjectSchema,
-  type Review,
-  statusSchema,
-} from '@cluster-apiserver/model';
+import type { ApiVersion, Review } from '@cluster-apiserver/model/kind';
+import { type GroupVersionKind, type ObjectSchema, statusSchema } from '@cluster-apiserver/model/schema';
 import type { EndpointMethod, OperationObject, OperationResponse } from '../endpoints/endpoint.ts';
 import { endpointsOf } from '../endpoints/endpoints.ts';
 import { groupVersionWords } from '../endpoints/operation-parts.ts';

@@ -1,5 +1,5 @@
 /** Fields of the messages in which gnostic keeps OpenAPI documents. */
-import { delimited, type ProtobufWriter, varint, writeNested, writeTag } from '@cluster-apiserver/model';
+import { delimited, type ProtobufWriter, varint, writeNested, writeTag } from '@cluster-apiserver/model/codec';
 
 /** Extensions are encoded as YAML, of which JSON is a subset. */
 export function encodeExtensions(to: ProtobufWriter, number: number, of: object): void {

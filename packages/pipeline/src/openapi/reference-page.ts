@@ -1,4 +1,4 @@
-import type { GroupVersionKind, JsonSchema } from '@cluster-apiserver/model';
+import type { GroupVersionKind, JsonSchema } from '@cluster-apiserver/model/schema';
 import type { Steps } from '../encoding/sliced-body.ts';
 import type { DocumentPart } from './document-parts.ts';
 import type { Operation3, Parameter3, PathItem3 } from './version-3.ts';

@@ -1,4 +1,5 @@
-import { encodeWith, type JsonSchema, writeNested, type ProtobufWriter } from '@cluster-apiserver/model';
+import { encodeWith, writeNested, type ProtobufWriter } from '@cluster-apiserver/model/codec';
+import type { JsonSchema } from '@cluster-apiserver/model/schema';
 import { encodeExtensions, flag, named, text, texts } from './protobuf-fields.ts';
 import type { DocumentPart } from './document-parts.ts';
 import type { Document2, PathItem2 } from './version-2.ts';

@@ -1,4 +1,5 @@
-import { encodeWith, type JsonSchema, type ProtobufWriter, writeNested } from '@cluster-apiserver/model';
+import { encodeWith, type ProtobufWriter, writeNested } from '@cluster-apiserver/model/codec';
+import type { JsonSchema } from '@cluster-apiserver/model/schema';
 import { encodeExtensions, flag, named, text, texts } from './protobuf-fields.ts';
 import type { DocumentPart } from './document-parts.ts';
 import type { Document3, Operation3, Parameter3, PathItem3 } from './version-3.ts';

@@ -1,11 +1,5 @@
-import {
-  type ApiVersion,
-  type Dialect,
-  type JsonSchema,
-  type Review,
-  toJsonSchema,
-  type ObjectSchema,
-} from '@cluster-apiserver/model';
+import type { ApiVersion, Review } from '@cluster-apiserver/model/kind';
+import { type Dialect, type JsonSchema, toJsonSchema, type ObjectSchema } from '@cluster-apiserver/model/schema';
 import { documentJson, type DocumentPart, documentParts } from './document-parts.ts';
 import { type Operation, pathParameters } from './operations.ts';
 import type { Parameter } from '../endpoints/parameters.ts';

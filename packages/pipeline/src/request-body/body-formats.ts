@@ -1,20 +1,17 @@
 import { getOwn, type SyncTask } from '@cluster-apiserver/base';
+import { badRequest, StatusError } from '@cluster-apiserver/model';
+import { parseProtobuf, parseYaml, YamlTooLargeError } from '@cluster-apiserver/model/codec';
 import {
-  badRequest,
   type JsonBounds,
   type JsonScan,
   MalformedTextError,
   type Parsed,
   parseDeepJson,
   parseJson,
-  parseProtobuf,
-  parseYaml,
   scanJson,
-  type EncodableKind,
-  StatusError,
   TooManyValuesError,
-  YamlTooLargeError,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/json';
+import type { EncodableKind } from '@cluster-apiserver/model/kind';
 import { type ApiRequest } from '../exchange.ts';
 
 /** Parses a body. Protobuf requires the schema, which it finds by kind and version. */

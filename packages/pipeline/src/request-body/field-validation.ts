@@ -1,4 +1,5 @@
-import { badRequest, type TextFault } from '@cluster-apiserver/model';
+import { badRequest } from '@cluster-apiserver/model';
+import type { TextFault } from '@cluster-apiserver/model/json';
 
 /** How unknown and duplicate fields are handled. */
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';

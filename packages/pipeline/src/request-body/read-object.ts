@@ -1,20 +1,17 @@
 import { type Call, type Clock, largeBytesMin, runTask, type SyncTask } from '@cluster-apiserver/base';
+import { badRequest, formatPath } from '@cluster-apiserver/model';
+import type { TypeNames } from '@cluster-apiserver/model/codec';
 import {
-  badRequest,
-  decode,
-  formatPath,
   isJsonObject,
   type JsonObject,
-  type KubeObject,
   type Parsed,
   type TextFault,
   NestedTooDeepError,
   nestingMax,
-  type EncodableKind,
-  type TypeNames,
-  withExplicitReset,
-  WrongTypeError,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/json';
+import type { KubeObject, EncodableKind } from '@cluster-apiserver/model/kind';
+import { withExplicitReset } from '@cluster-apiserver/model/managed-fields';
+import { decode, WrongTypeError } from '@cluster-apiserver/model/schema';
 import { type BodyFormat, rejectUnparsable, type SchemaOf } from './body-formats.ts';
 import { type FieldValidation, reportFieldProblems, strictError } from './field-validation.ts';
 

@@ -5,12 +5,11 @@ import {
   type AccessAttributes,
   type AccessSelector,
   decisionNotReady,
-  pathSegment,
-  readFieldSelector,
-  readLabelSelector,
   type ResourceAttributes,
   StatusError,
 } from '@cluster-apiserver/model';
+import { readFieldSelector, readLabelSelector } from '@cluster-apiserver/model/selector';
+import { pathSegment } from '@cluster-apiserver/model/validation';
 import type { ApiResponse, Handler } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
 import type { RequestInfo } from '../request-info.ts';

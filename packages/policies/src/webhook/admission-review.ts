@@ -1,5 +1,5 @@
 import { getOwn } from '@cluster-apiserver/base';
-import { isJsonObject, type JsonObject } from '@cluster-apiserver/model';
+import { isJsonObject, type JsonObject } from '@cluster-apiserver/model/json';
 import { type ResultDetails, WebhookCallError, type WebhookResult } from './errors.ts';
 
 /** Supported versions of AdmissionReview. */

@@ -1,6 +1,7 @@
 import type { Call, Clock, Random } from '@cluster-apiserver/base';
 import { type HttpsResponse, HttpsError, HttpsTimeoutError } from '@cluster-apiserver/gates';
-import { MalformedTextError, parseJson, type ServedKind, TooManyValuesError } from '@cluster-apiserver/model';
+import { MalformedTextError, parseJson, TooManyValuesError } from '@cluster-apiserver/model/json';
+import type { ServedKind } from '@cluster-apiserver/model/kind';
 import type { PolicyRequest } from '../request.ts';
 import { type AdmissionResponse, type ExpectedResponse, parseResponse, createReview } from './admission-review.ts';
 import type { CompiledWebhook } from './compiled-webhook.ts';

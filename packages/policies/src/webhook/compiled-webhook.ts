@@ -1,7 +1,7 @@
 import type { SyncTask } from '@cluster-apiserver/base';
 import type { MutatingWebhook, ValidatingWebhook, WebhookConfiguration } from '@cluster-apiserver/kinds';
 import { createAdmissionEnvironment, type Expression } from '@cluster-apiserver/expressions';
-import type { KubeObject } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { compileConditions, PolicyCompileError } from '../compiled.ts';
 import { type Matcher, createMatcher, noMatcher } from '../matching.ts';
 import { type ReviewVersion, chooseReviewVersion } from './admission-review.ts';

@@ -1,7 +1,8 @@
 import type { Task } from '@cluster-apiserver/base';
 import { Budget, Evaluation, requestStepsMax } from '@cluster-apiserver/expressions';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
-import { forbiddenResource, type ServedKind, StatusError } from '@cluster-apiserver/model';
+import { forbiddenResource, StatusError } from '@cluster-apiserver/model';
+import type { ServedKind } from '@cluster-apiserver/model/kind';
 import type { AdmissionWebhookMeasures } from '../measures.ts';
 import { evaluateConditions, type Outcome, secondsSince } from '../evaluate.ts';
 import { nameOf, type PolicyRequest } from '../request.ts';

@@ -1,18 +1,14 @@
 import { type Call, runTask, awaitValue, type Task } from '@cluster-apiserver/base';
+import { MalformedTextError, parseJson, sameJson, TooManyValuesError } from '@cluster-apiserver/model/json';
+import type { KubeObject, ServedKind } from '@cluster-apiserver/model/kind';
 import {
   type JsonPatch,
-  type KubeObject,
-  MalformedTextError,
-  parseJson,
   PatchFailedError,
   PatchFormError,
   readJsonPatch,
-  sameJson,
-  type ServedKind,
   TooManyOperationsError,
-  TooManyValuesError,
-  WrongTypeError,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/patch';
+import { WrongTypeError } from '@cluster-apiserver/model/schema';
 import type { PolicyRequest } from '../request.ts';
 import { callWebhook } from './call-webhook.ts';
 import type { CompiledWebhook } from './compiled-webhook.ts';

@@ -1,5 +1,6 @@
 import { awaitValue, throwIfAborted, type Task } from '@cluster-apiserver/base';
-import { type ServedKind, StatusError } from '@cluster-apiserver/model';
+import { StatusError } from '@cluster-apiserver/model';
+import type { ServedKind } from '@cluster-apiserver/model/kind';
 import type { PolicyRequest } from '../request.ts';
 import { callWebhook } from './call-webhook.ts';
 import type { CompiledWebhook } from './compiled-webhook.ts';

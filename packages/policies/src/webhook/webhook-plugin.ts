@@ -1,5 +1,5 @@
 import type { SyncTask } from '@cluster-apiserver/base';
-import type { KubeObject } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { PolicyEnvironment } from '../environment.ts';
 import { getWebhookSources } from '../applicable-sources.ts';

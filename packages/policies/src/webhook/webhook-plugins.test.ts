@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { callUntil, DeadlineExceededError, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
 import { type AdmissionContext, type HttpsResponse, HttpsError, type HttpsClient } from '@cluster-apiserver/gates';
 import { kinds, type MutatingWebhook } from '@cluster-apiserver/kinds';
-import type { KubeObject } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { Resource } from '@cluster-apiserver/registry';
 import { until } from '@cluster-apiserver/testkit/until';
 import { services } from '../../../kinds/test/services.ts';

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { callUntil, type Clock, loopOf, systemClock } from '@cluster-apiserver/base';
-import { decode, type Kind, parseLabelSelector } from '@cluster-apiserver/model';
+import type { Kind } from '@cluster-apiserver/model/kind';
+import { decode } from '@cluster-apiserver/model/schema';
+import { parseLabelSelector } from '@cluster-apiserver/model/selector';
 import { memoryStore, type View } from '@cluster-apiserver/storage';
 import { robotKind } from '../../test/robot-kind.ts';
 import { create, deleteCollection, list, type Registry, type Resource } from '../index.ts';

@@ -1,12 +1,12 @@
+import type { Kind } from '@cluster-apiserver/model/kind';
 import {
   fieldMatcher,
   type FieldSelector,
-  type Kind,
   labelMatcher,
   type LabelSelector,
   matchesShards,
   type ShardSelector,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/selector';
 import { CorruptValueError, itemKey, SortedSet, textOfItemKey, type View } from '@cluster-apiserver/storage';
 import { type CachedObject, fieldTerm, labelTerm, type StoredObject, unreadableTerm } from '../stored-object.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { readApplied } from '@cluster-apiserver/model';
+import { readApplied } from '@cluster-apiserver/model/managed-fields';
 import { apply, create } from '../index.ts';
 import { call, failing, raced, robot, useRobots } from '../../test/use-robots.ts';
 

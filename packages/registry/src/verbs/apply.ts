@@ -1,16 +1,12 @@
 import type { Call, SyncTask, Task } from '@cluster-apiserver/base';
+import { conflict, formatTime, notFound, StatusError } from '@cluster-apiserver/model';
+import { keepOtherParts, type KubeObject } from '@cluster-apiserver/model/kind';
 import {
   type Applied,
   ApplyConflictError,
   applyAsKubectlDid,
-  keepOtherParts,
-  conflict,
   conflictCauses,
-  formatTime,
-  type KubeObject,
-  notFound,
-  StatusError,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/managed-fields';
 import { emptyObjectOf, requireBoundedLabels } from '../write/new-object.ts';
 import type { Outcome } from '../outcome.ts';
 import { withPatchErrors } from '../write/patch-errors.ts';

@@ -1,5 +1,7 @@
 import { runSync, type Clock } from '@cluster-apiserver/base';
-import { formatTime, type KubeObject, managedFieldsAfterUpdate, type Review } from '@cluster-apiserver/model';
+import { formatTime } from '@cluster-apiserver/model';
+import type { KubeObject, Review } from '@cluster-apiserver/model/kind';
+import { managedFieldsAfterUpdate } from '@cluster-apiserver/model/managed-fields';
 import { type AdmissionOptions, runAdmission, type Requester } from '../write/admission.ts';
 import { emptyObjectOf, withManagedFields } from '../write/new-object.ts';
 import { canonical, inNamespace } from '../write/system-fields.ts';

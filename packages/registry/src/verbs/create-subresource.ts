@@ -1,5 +1,7 @@
 import type { Call } from '@cluster-apiserver/base';
-import { decode, invalid, type KubeObject, Problems, type Subresource } from '@cluster-apiserver/model';
+import { invalid, Problems } from '@cluster-apiserver/model';
+import type { KubeObject, Subresource } from '@cluster-apiserver/model/kind';
+import { decode } from '@cluster-apiserver/model/schema';
 import { runAdmission } from '../write/admission.ts';
 import { get } from './get.ts';
 import type { Resource } from '../resource.ts';

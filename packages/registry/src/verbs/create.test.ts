@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { decode } from '@cluster-apiserver/model';
+import { decode } from '@cluster-apiserver/model/schema';
 import { create } from '../index.ts';
 import { call, failing, robot, useRobots } from '../../test/use-robots.ts';
 

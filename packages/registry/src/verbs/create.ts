@@ -1,5 +1,7 @@
 import { type Call, runTask, type Task } from '@cluster-apiserver/base';
-import { encodeStored, type KubeObject, StatusError } from '@cluster-apiserver/model';
+import { StatusError } from '@cluster-apiserver/model';
+import { encodeStored } from '@cluster-apiserver/model/codec';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { Outcome } from '../outcome.ts';
 import type { Resource } from '../resource.ts';
 import { withStatusErrors } from '../storage-errors.ts';

@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { requireValue } from '@cluster-apiserver/base';
-import { decode, deleteOptions, type Integer, type Kind, type KubeObject, parseJson } from '@cluster-apiserver/model';
+import { type Integer, parseJson } from '@cluster-apiserver/model/json';
+import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
+import { decode, deleteOptions } from '@cluster-apiserver/model/schema';
 import { StorageUnavailableError, WriteInDoubtError } from '@cluster-apiserver/storage';
 import { create, type DeleteOptions, deleteCollection, list, type Outcome, update } from '../index.ts';
 import { call, everything, failing, raced, robot, useRobots } from '../../test/use-robots.ts';

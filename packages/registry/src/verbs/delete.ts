@@ -1,22 +1,17 @@
 import type { Task } from '@cluster-apiserver/base';
 import {
-  type ApiVersion,
   conflict,
-  foregroundFinalizer,
   formatTime,
-  increment,
-  type Integer,
-  type Kind,
-  type KubeObject,
   notFound,
-  numberOf,
-  orphanFinalizer,
   Problems,
   requireValid,
   type Status,
   StatusError,
   success,
 } from '@cluster-apiserver/model';
+import { increment, type Integer, numberOf } from '@cluster-apiserver/model/json';
+import type { ApiVersion, Kind, KubeObject } from '@cluster-apiserver/model/kind';
+import { foregroundFinalizer, orphanFinalizer } from '@cluster-apiserver/model/validation';
 import { type Call, CorruptValueError } from '@cluster-apiserver/storage';
 import { type Requester, admitDeletion } from '../write/admission.ts';
 import { deleteUnreadable } from '../write/delete-unreadable.ts';

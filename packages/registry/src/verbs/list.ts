@@ -1,5 +1,6 @@
 import { requireValue, loopOf } from '@cluster-apiserver/base';
-import { badRequest, Problems, requireValid, type ShardSelector } from '@cluster-apiserver/model';
+import { badRequest, Problems, requireValid } from '@cluster-apiserver/model';
+import type { ShardSelector } from '@cluster-apiserver/model/selector';
 import { type Call, itemKey, type ListPage, type Revision, textOfItemKey, type View } from '@cluster-apiserver/storage';
 import { type Continuation, decodeContinue, encodeContinue } from '../read/continue-token.ts';
 import { waitUntilFresh } from '../read/wait-until-fresh.ts';

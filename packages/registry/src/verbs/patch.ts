@@ -1,15 +1,8 @@
 import { awaitValue, type Call, type SyncTask, type Task } from '@cluster-apiserver/base';
-import {
-  decode,
-  formatPath,
-  invalid,
-  type ApiVersion,
-  type KubeObject,
-  notFound,
-  Problems,
-  withExplicitReset,
-  WrongTypeError,
-} from '@cluster-apiserver/model';
+import { formatPath, invalid, notFound, Problems } from '@cluster-apiserver/model';
+import type { ApiVersion, KubeObject } from '@cluster-apiserver/model/kind';
+import { withExplicitReset } from '@cluster-apiserver/model/managed-fields';
+import { decode, WrongTypeError } from '@cluster-apiserver/model/schema';
 import { toServed, toStored } from '../conversion.ts';
 import type { Outcome } from '../outcome.ts';
 import { answerAsUpdate, requireExpectedVersion, updateObject } from '../write/updated-object.ts';

@@ -1,13 +1,6 @@
 import type { Call, Task } from '@cluster-apiserver/base';
-import {
-  type ApiVersion,
-  conflict,
-  invalid,
-  type KubeObject,
-  notFound,
-  Problems,
-  type StatusError,
-} from '@cluster-apiserver/model';
+import { conflict, invalid, notFound, Problems, type StatusError } from '@cluster-apiserver/model';
+import type { ApiVersion, KubeObject } from '@cluster-apiserver/model/kind';
 import type { Outcome } from '../outcome.ts';
 import type { Resource } from '../resource.ts';
 import { parseResourceVersion } from '../resource-version.ts';

@@ -4,7 +4,7 @@
  */
 import { hash } from 'node:crypto';
 import { type Clock, type Loop, loopOf } from '@cluster-apiserver/base';
-import type { Kind } from '@cluster-apiserver/model';
+import type { Kind } from '@cluster-apiserver/model/kind';
 import { type Collection, type ItemChange, type Revision, revision } from '@cluster-apiserver/storage';
 import { ChannelIndex } from './channel-index.ts';
 import { isWithin, matcherOf, type Scope, scopeOf, type Selection } from '../read/selection.ts';

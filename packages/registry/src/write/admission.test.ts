@@ -1,7 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { toSyncTask, callUntil, systemClock as clock } from '@cluster-apiserver/base';
 import { type AdmissionPlugin, type AdmissionContext, createAdmission } from '@cluster-apiserver/gates';
-import { decode, defineKind, type KubeObject, readApplied, StatusError } from '@cluster-apiserver/model';
+import { StatusError } from '@cluster-apiserver/model';
+import { defineKind, type KubeObject } from '@cluster-apiserver/model/kind';
+import { readApplied } from '@cluster-apiserver/model/managed-fields';
+import { decode } from '@cluster-apiserver/model/schema';
 import { memoryStore } from '@cluster-apiserver/storage';
 import {
   apply,

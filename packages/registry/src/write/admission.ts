@@ -1,6 +1,7 @@
 import { type Call, inSpan, awaitValue, requireValue, trackLatency, type Task } from '@cluster-apiserver/base';
 import type { Admission, AdmissionContext, OperationOptions, Precondition } from '@cluster-apiserver/gates';
-import type { KubeObject, ServedKind, EncodableKind, UserInfo } from '@cluster-apiserver/model';
+import type { UserInfo } from '@cluster-apiserver/model';
+import type { KubeObject, ServedKind, EncodableKind } from '@cluster-apiserver/model/kind';
 
 /** The requester of a write, with the admission that it has to pass. Writes of the server itself have none. */
 export interface Requester {

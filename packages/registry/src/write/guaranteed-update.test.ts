@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { callUntil, toSyncTask, systemClock } from '@cluster-apiserver/base';
-import { badRequest, decode, type KubeObject } from '@cluster-apiserver/model';
+import { badRequest } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
+import { decode } from '@cluster-apiserver/model/schema';
 import { memoryStore, type Store } from '@cluster-apiserver/storage';
 import { robotKind } from '../../test/robot-kind.ts';
 import { create, patch, type Registry, type Resource } from '../index.ts';

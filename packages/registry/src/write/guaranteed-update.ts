@@ -1,5 +1,7 @@
 import { type Call, invariant, largeBytesMin, runTask, throwIfAborted, type Task } from '@cluster-apiserver/base';
-import { type ByteString, bytesOf, conflict, encodeStored, type KubeObject } from '@cluster-apiserver/model';
+import { conflict } from '@cluster-apiserver/model';
+import { type ByteString, bytesOf, encodeStored } from '@cluster-apiserver/model/codec';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import {
   HistoryReplacedError,
   KeyExistsError,

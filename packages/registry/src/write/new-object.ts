@@ -1,22 +1,19 @@
 /** Building, completing and validating the object that a create stores. */
 import { runTask, awaitValue, type Task } from '@cluster-apiserver/base';
+import { badRequest, formatTime, Problems, requireValid } from '@cluster-apiserver/model';
 import {
-  badRequest,
   keepOtherParts,
-  formatTime,
-  hasValidManagedFields,
   type Kind,
   type KubeObject,
-  managedFieldsAfterUpdate,
-  Problems,
-  requireBoundedValues,
-  requireValid,
   type ServedKind,
-  validateLabelCount,
-  validateObjectMeta,
-  withoutManagedFields,
   dropUnwritable,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/kind';
+import {
+  hasValidManagedFields,
+  managedFieldsAfterUpdate,
+  withoutManagedFields,
+} from '@cluster-apiserver/model/managed-fields';
+import { requireBoundedValues, validateLabelCount, validateObjectMeta } from '@cluster-apiserver/model/validation';
 import type { Resource, ResourceKind } from '../resource.ts';
 import { mutate, requireMutated } from './admission.ts';
 import {

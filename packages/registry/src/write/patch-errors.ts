@@ -1,5 +1,7 @@
 import type { Task } from '@cluster-apiserver/base';
-import { PatchFailedError, StatusError, UnkeyedEntryError } from '@cluster-apiserver/model';
+import { StatusError } from '@cluster-apiserver/model';
+import { PatchFailedError } from '@cluster-apiserver/model/patch';
+import { UnkeyedEntryError } from '@cluster-apiserver/model/schema';
 
 /** Runs a patch. Throws a StatusError for a patch that does not fit the object or exceeds the limits of the engine. */
 export function* withPatchErrors<T>(change: Task<T>): Task<T> {

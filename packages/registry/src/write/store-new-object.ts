@@ -1,12 +1,7 @@
 import { type Call, requireValue, throwIfAborted } from '@cluster-apiserver/base';
-import {
-  alreadyExists,
-  type ByteString,
-  bytesOf,
-  type Kind,
-  type KubeObject,
-  StatusError,
-} from '@cluster-apiserver/model';
+import { alreadyExists, StatusError } from '@cluster-apiserver/model';
+import { type ByteString, bytesOf } from '@cluster-apiserver/model/codec';
+import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
 import {
   CorruptValueError,
   KeyExistsError,

@@ -1,11 +1,6 @@
-import {
-  badRequest,
-  decode,
-  formatTime,
-  type KubeObject,
-  type ObjectMeta,
-  type ServedKind,
-} from '@cluster-apiserver/model';
+import { badRequest, formatTime } from '@cluster-apiserver/model';
+import type { KubeObject, ObjectMeta, ServedKind } from '@cluster-apiserver/model/kind';
+import { decode } from '@cluster-apiserver/model/schema';
 import type { Resource } from '../resource.ts';
 
 /** Leaves out fields, which may be absent but not undefined. V8 would be slow with an object after `delete`. */

@@ -1,21 +1,14 @@
 /** Computing, admitting and validating the object that an update stores. */
 import { awaitValue, type Task } from '@cluster-apiserver/base';
+import { conflict, formatTime, Problems, requireValid } from '@cluster-apiserver/model';
+import { sameJson } from '@cluster-apiserver/model/json';
+import { type ApiVersion, keepOtherParts, type Kind, type KubeObject } from '@cluster-apiserver/model/kind';
+import { managedFieldsAfterUpdate, sameOwnership } from '@cluster-apiserver/model/managed-fields';
 import {
-  type ApiVersion,
-  keepOtherParts,
-  conflict,
-  formatTime,
-  type Kind,
-  type KubeObject,
-  managedFieldsAfterUpdate,
-  Problems,
   requireBoundedValues,
-  requireValid,
-  sameJson,
-  sameOwnership,
   validateObjectMeta,
   validateObjectMetaUpdate,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/validation';
 import { WrittenObject, type Outcome } from '../outcome.ts';
 import type { Resource } from '../resource.ts';
 import { parseResourceVersion } from '../resource-version.ts';

@@ -1,4 +1,4 @@
-import type { Part } from '@cluster-apiserver/model';
+import type { Part } from '@cluster-apiserver/model/kind';
 import type { Requester } from './admission.ts';
 
 /** The options of every write. */

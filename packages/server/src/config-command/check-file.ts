@@ -23,7 +23,8 @@ import {
 } from '@cluster-apiserver/config';
 import { describeUnknownPlugin } from '@cluster-apiserver/gates';
 import { kinds } from '@cluster-apiserver/kinds';
-import { isJsonObject, parseYaml } from '@cluster-apiserver/model';
+import { parseYaml } from '@cluster-apiserver/model/codec';
+import { isJsonObject } from '@cluster-apiserver/model/json';
 import type { ResourceKind } from '@cluster-apiserver/registry';
 import type { Files } from '../environment.ts';
 import {

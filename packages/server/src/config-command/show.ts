@@ -1,7 +1,7 @@
 import { callUntil } from '@cluster-apiserver/base';
 import { ConfigurationError, loadWebhookConnection, type WebhookConnection } from '@cluster-apiserver/config';
 import { createHttpsClient, HttpsError } from '@cluster-apiserver/gates';
-import { isJsonObject } from '@cluster-apiserver/model';
+import { isJsonObject } from '@cluster-apiserver/model/json';
 import { FlagError } from '../flag.ts';
 import type { Environment } from '../environment.ts';
 import { configzPath, type Configz, isConfigz } from '../wiring/configz.ts';

@@ -1,5 +1,6 @@
 import { callUntil, sleep } from '@cluster-apiserver/base';
-import { bytesOf, type Kind } from '@cluster-apiserver/model';
+import { bytesOf } from '@cluster-apiserver/model/codec';
+import type { Kind } from '@cluster-apiserver/model/kind';
 import { type CachedObject, collectionFormOf, type StoredKinds, type StoredObject } from '@cluster-apiserver/registry';
 import { CorruptValueError, type Entry, itemKey, RevisionMismatchError } from '@cluster-apiserver/storage';
 import { listPages, type StorageScan } from './list-pages.ts';

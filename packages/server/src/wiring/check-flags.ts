@@ -7,7 +7,7 @@ import {
   loadWebhookConnection,
   parseFeatureGates,
 } from '@cluster-apiserver/config';
-import { labelNames } from '@cluster-apiserver/model';
+import { labelNames } from '@cluster-apiserver/model/validation';
 import type { Files } from '../environment.ts';
 import { isGiven } from '../flag.ts';
 import { FlagError, type ServerFlags } from '../flags.ts';

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Clock, ownKeys } from '@cluster-apiserver/base';
-import { formatTime, isJsonObject } from '@cluster-apiserver/model';
+import { formatTime } from '@cluster-apiserver/model';
+import { isJsonObject } from '@cluster-apiserver/model/json';
 import { type NonResourceRoutes, textResponse } from '@cluster-apiserver/pipeline';
 import { asError } from '../as-error.ts';
 

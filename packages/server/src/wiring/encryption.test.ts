@@ -1,5 +1,5 @@
 import { CleanupStack, seededRandom } from '@cluster-apiserver/base';
-import { defineKind, type Kind } from '@cluster-apiserver/model';
+import { defineKind, type Kind } from '@cluster-apiserver/model/kind';
 import { StoredKinds } from '@cluster-apiserver/registry';
 import { createHealth, createLog, createMetrics } from '@cluster-apiserver/telemetry';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';

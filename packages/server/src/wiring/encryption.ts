@@ -1,5 +1,5 @@
 import { BoundedCache, type CleanupStack } from '@cluster-apiserver/base';
-import type { Kind } from '@cluster-apiserver/model';
+import type { Kind } from '@cluster-apiserver/model/kind';
 import type { StoredKinds } from '@cluster-apiserver/registry';
 import { type EncryptionConfiguration, loadEncryptionConfiguration, providersFor } from '@cluster-apiserver/config';
 import {

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
-import { defineKind } from '@cluster-apiserver/model';
+import { defineKind } from '@cluster-apiserver/model/kind';
 import { StoredKinds } from '@cluster-apiserver/registry';
 import { createMetrics } from '@cluster-apiserver/telemetry';
 import { createEtcdMeasures, type StorageMeasures } from './etcd-measures.ts';

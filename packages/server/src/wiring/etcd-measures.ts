@@ -1,5 +1,5 @@
 import { requireValue } from '@cluster-apiserver/base';
-import type { Kind } from '@cluster-apiserver/model';
+import type { Kind } from '@cluster-apiserver/model/kind';
 import type { StoredKinds } from '@cluster-apiserver/registry';
 import type { EtcdMeasures, EtcdOperation } from '@cluster-apiserver/storage';
 import { type Metrics, type Observe, secondsBuckets } from '@cluster-apiserver/telemetry';

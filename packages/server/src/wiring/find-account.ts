@@ -1,5 +1,6 @@
 import type { FindAccount, FoundAccount } from '@cluster-apiserver/gates';
-import { StatusError, uidOf } from '@cluster-apiserver/model';
+import { StatusError } from '@cluster-apiserver/model';
+import { uidOf } from '@cluster-apiserver/model/codec';
 import { get, getAnyVersion, type LiveApi } from '@cluster-apiserver/registry';
 
 /** Looks up service accounts in the watch cache, or in etcd if asked for a fresh read. */

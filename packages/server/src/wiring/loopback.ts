@@ -1,7 +1,9 @@
 import type { Call, Random } from '@cluster-apiserver/base';
 import type { createAuditor } from '@cluster-apiserver/audit';
 import { type Admission, mastersGroup } from '@cluster-apiserver/gates';
-import { bytesOf, type KubeObject, StatusError, type UserInfo } from '@cluster-apiserver/model';
+import { StatusError, type UserInfo } from '@cluster-apiserver/model';
+import { bytesOf } from '@cluster-apiserver/model/codec';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { create, type Outcome, type Resource } from '@cluster-apiserver/registry';
 import { asError } from '../as-error.ts';
 

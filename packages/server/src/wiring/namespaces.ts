@@ -11,7 +11,8 @@ import {
   onAbort,
 } from '@cluster-apiserver/base';
 import type { Namespaces } from '@cluster-apiserver/gates';
-import { decode, StatusError } from '@cluster-apiserver/model';
+import { StatusError } from '@cluster-apiserver/model';
+import { decode } from '@cluster-apiserver/model/schema';
 import { getCached, type Resource } from '@cluster-apiserver/registry';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';

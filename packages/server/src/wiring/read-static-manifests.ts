@@ -1,7 +1,9 @@
 import path from 'node:path';
 import { errorMessage } from '@cluster-apiserver/base';
 import { ConfigurationError, type Manifest, type Problem, readManifests } from '@cluster-apiserver/config';
-import { decode, formatPath, type KubeObject, type Path, StatusError, WrongTypeError } from '@cluster-apiserver/model';
+import { formatPath, type Path, StatusError } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
+import { decode, WrongTypeError } from '@cluster-apiserver/model/schema';
 import {
   findStaticPolicyProblems,
   findStaticWebhookProblems,

@@ -1,7 +1,7 @@
 import type { Clock } from '@cluster-apiserver/base';
 import { type Authorizer, type TokenAuthenticator, TokenRejectedError } from '@cluster-apiserver/gates';
 import { reviews, type ReviewServices } from '@cluster-apiserver/kinds';
-import type { Review } from '@cluster-apiserver/model';
+import type { Review } from '@cluster-apiserver/model/kind';
 
 export interface ReviewDependencies {
   readonly clock: Clock;

@@ -1,6 +1,6 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
 import { namespaceKind } from '@cluster-apiserver/kinds';
-import type { Kind } from '@cluster-apiserver/model';
+import type { Kind } from '@cluster-apiserver/model/kind';
 import { type LiveApi, openRegistry, type ServedApi, StoredKinds } from '@cluster-apiserver/registry';
 import type { EtcdClient } from '@cluster-apiserver/storage';
 import type { Metrics } from '@cluster-apiserver/telemetry';

@@ -1,4 +1,4 @@
-import type { ApiVersion, Review, ServedKind } from '@cluster-apiserver/model';
+import type { ApiVersion, Review, ServedKind } from '@cluster-apiserver/model/kind';
 import type { ApiSnapshot, LiveApi } from '@cluster-apiserver/registry';
 
 /** What clients see: the versions of all kinds that are served at present, and the reviews. */

@@ -1,4 +1,4 @@
-import type { Kind } from '@cluster-apiserver/model';
+import type { Kind } from '@cluster-apiserver/model/kind';
 import { type LiveApi, type Registry, type Resource, unreadableTerm } from '@cluster-apiserver/registry';
 import type { CollectionStatistics, EtcdClient, ReadMeasures } from '@cluster-apiserver/storage';
 import type { Metrics, Observe } from '@cluster-apiserver/telemetry';

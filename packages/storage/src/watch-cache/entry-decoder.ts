@@ -3,7 +3,7 @@
  * items have the order of the store.
  */
 import type { SyncTask } from '@cluster-apiserver/base';
-import { byteString, bytesOf } from '@cluster-apiserver/model';
+import { byteString, bytesOf } from '@cluster-apiserver/model/codec';
 import type { ChangeSet, Entry } from '../store.ts';
 import type { ItemChange } from './change-window.ts';
 import type { CacheItem, CollectionDescriptor } from './collection-descriptor.ts';

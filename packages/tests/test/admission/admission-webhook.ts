@@ -1,7 +1,7 @@
 /** Real admission webhooks: one HTTPS server whose tests choose a handler for each path. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
-import type { KubeObject } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { type HttpsServer, startHttpsServer } from '@cluster-apiserver/testkit/https-server';
 import type { TestServer } from '../serve-kinds.ts';
 

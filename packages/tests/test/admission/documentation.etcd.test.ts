@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fs from 'node:fs';
 import path from 'node:path';
 import { kinds } from '@cluster-apiserver/kinds';
-import type { KubeObject } from '@cluster-apiserver/model';
-import { parseYaml } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
+import { parseYaml } from '@cluster-apiserver/model/codec';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
 const page = path.resolve(import.meta.dirname, '..', '..', '..', '..', 'docs', 'admission.md');

@@ -28,6 +28,7 @@ export const packageNames = fs
   .filter((name) => name !== 'toolchain' && fs.existsSync(path.join(packagesDirectory, name, 'package.json')));
 
 export interface Manifest {
+  readonly exports?: Readonly<Record<string, unknown>>;
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
 }

@@ -8,7 +8,9 @@ import {
   loadKubeconfig,
 } from '@cluster-apiserver/config';
 import { kinds } from '@cluster-apiserver/kinds';
-import { decode, formatPath, parseYaml, Problems } from '@cluster-apiserver/model';
+import { formatPath, Problems } from '@cluster-apiserver/model';
+import { parseYaml } from '@cluster-apiserver/model/codec';
+import { decode } from '@cluster-apiserver/model/schema';
 import { services } from '../../../kinds/test/services.ts';
 
 const page = path.resolve(import.meta.dirname, '..', '..', '..', '..', 'docs', 'authentication.md');

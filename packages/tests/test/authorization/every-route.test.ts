@@ -1,7 +1,8 @@
 import { systemClock } from '@cluster-apiserver/base';
 import { createAdmission, type Authorizer } from '@cluster-apiserver/gates';
 import { kinds, reviews } from '@cluster-apiserver/kinds';
-import { type AccessAttributes, bytesOf, type UserInfo } from '@cluster-apiserver/model';
+import type { AccessAttributes, UserInfo } from '@cluster-apiserver/model';
+import { bytesOf } from '@cluster-apiserver/model/codec';
 import {
   type ApiResponse,
   discoveryRoutes,

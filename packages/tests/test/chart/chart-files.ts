@@ -1,7 +1,8 @@
 /** The chart of the checkout. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { isRawNumber, parseYaml } from '@cluster-apiserver/model';
+import { parseYaml } from '@cluster-apiserver/model/codec';
+import { isRawNumber } from '@cluster-apiserver/model/json';
 
 export const root = path.resolve(import.meta.dirname, '..', '..', '..', '..');
 export const chart = path.join(root, 'helm', 'cluster-apiserver');

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { configurationKinds, kindOf, nameOf } from '@cluster-apiserver/config';
-import { parseYaml } from '@cluster-apiserver/model';
+import { parseYaml } from '@cluster-apiserver/model/codec';
 import { configCommand } from '@cluster-apiserver/server';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { exampleFiles, examples } from '../reference/configuration-page.ts';

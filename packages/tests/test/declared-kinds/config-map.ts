@@ -1,14 +1,6 @@
-import {
-  ageColumn,
-  boolean,
-  bytes,
-  defineKind,
-  field,
-  map,
-  nameColumn,
-  sameJson,
-  stringMap,
-} from '@cluster-apiserver/model';
+import { sameJson } from '@cluster-apiserver/model/json';
+import { ageColumn, defineKind, nameColumn } from '@cluster-apiserver/model/kind';
+import { boolean, bytes, field, map, stringMap } from '@cluster-apiserver/model/schema';
 
 const fields = {
   immutable: field(4, boolean, 'If true, the data cannot be changed any more.', 'given'),

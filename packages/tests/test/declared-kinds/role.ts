@@ -1,4 +1,5 @@
-import { defineKind, field, list, object, publicationOf, string } from '@cluster-apiserver/model';
+import { defineKind } from '@cluster-apiserver/model/kind';
+import { field, list, object, publicationOf, string } from '@cluster-apiserver/model/schema';
 
 const group = { group: 'permissions.example.com', version: 'v1' };
 

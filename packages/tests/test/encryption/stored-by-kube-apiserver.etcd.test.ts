@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
-import type { Kind, KubeObject } from '@cluster-apiserver/model';
+import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { putRaw, rawValue } from '@cluster-apiserver/testkit/etcd-gateway';
 import { until } from '@cluster-apiserver/testkit/until';

@@ -1,6 +1,7 @@
 import type { Random } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
-import { decode, deleteOptions, encodeProtobuf, type TypeNames } from '@cluster-apiserver/model';
+import { encodeProtobuf, type TypeNames } from '@cluster-apiserver/model/codec';
+import { decode, deleteOptions } from '@cluster-apiserver/model/schema';
 import { randomObject } from '../../../model/test/random-object.ts';
 import { bytesOf, choose, chooseSome } from './choose.ts';
 import { services } from '../../../kinds/test/services.ts';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { encodeProtobuf, type ObjectSchema } from '@cluster-apiserver/model';
+import { encodeProtobuf } from '@cluster-apiserver/model/codec';
+import type { ObjectSchema } from '@cluster-apiserver/model/schema';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type OpenPipeline, openPipeline } from '../../../pipeline/test/open-pipeline.ts';
 

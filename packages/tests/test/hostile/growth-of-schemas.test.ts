@@ -1,5 +1,5 @@
 /** @jest-environment ./packages/toolchain/isolated-environment.mjs */
-import type { Format, ObjectSchema, Pattern, Schema, StructuralOptions } from '@cluster-apiserver/model';
+import type { Format, ObjectSchema, Pattern, Schema, StructuralOptions } from '@cluster-apiserver/model/schema';
 import { type Case, list, mapOf, model, numbers, runSync, testGrowth } from './growth.ts';
 
 const of = (fields: Readonly<Record<string, Schema>>, options?: StructuralOptions): ObjectSchema =>

@@ -1,5 +1,5 @@
 /** @jest-environment ./packages/toolchain/isolated-environment.mjs */
-import type { KubeObject } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import {
   type Case,
   account,

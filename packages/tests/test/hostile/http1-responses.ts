@@ -1,4 +1,5 @@
-import { parseProtobuf, statusSchema } from '@cluster-apiserver/model';
+import { parseProtobuf } from '@cluster-apiserver/model/codec';
+import { statusSchema } from '@cluster-apiserver/model/schema';
 
 /** Parses HTTP/1.1 responses strictly: what a lenient client forgives may confuse the next proxy. */
 export interface HttpResponse {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Clock, systemClock } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
-import { encodeProtobuf, formatYaml, type TypeNames } from '@cluster-apiserver/model';
+import { encodeProtobuf, formatYaml, type TypeNames } from '@cluster-apiserver/model/codec';
 import type { ApiResponse } from '@cluster-apiserver/pipeline';
 import { type InMemoryServer, serveInMemory } from '../serve-in-memory.ts';
 

@@ -1,29 +1,24 @@
 import { describe, expect, test } from '@jest/globals';
 import { runSync } from '@cluster-apiserver/base';
+import { formatPath } from '@cluster-apiserver/model';
+import { encodeProtobuf, encodeStored, formatYaml, parseProtobuf, parseYaml } from '@cluster-apiserver/model/codec';
+import { parseJson } from '@cluster-apiserver/model/json';
+import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
+import { applyAsKubectlDid, managedFieldsAfterUpdate, readApplied } from '@cluster-apiserver/model/managed-fields';
 import {
-  applyAsKubectlDid,
-  decode,
-  encodeProtobuf,
-  encodeStored,
-  fieldMatcher,
-  formatPath,
-  formatYaml,
-  type Kind,
-  type KubeObject,
-  labelMatcher,
-  managedFieldsAfterUpdate,
   applyMergePatch,
-  parseFieldSelector,
-  parseJson,
-  parseLabelSelector,
-  parseProtobuf,
-  parseYaml,
   applyJsonPatch,
-  readApplied,
   readJsonPatch,
-  SelectorSyntaxError,
   applyStrategicMergePatch,
-} from '@cluster-apiserver/model';
+} from '@cluster-apiserver/model/patch';
+import { decode } from '@cluster-apiserver/model/schema';
+import {
+  fieldMatcher,
+  labelMatcher,
+  parseFieldSelector,
+  parseLabelSelector,
+  SelectorSyntaxError,
+} from '@cluster-apiserver/model/selector';
 import { kinds } from '@cluster-apiserver/kinds';
 
 /** Names of Object.prototype are ordinary keys wherever client input is looked up. */

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type IncomingHttpHeaders } from 'node:http2';
 import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
-import type { KubeObject } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { TestServer } from '../serve-kinds.ts';
 
 /** A client certificate with its key. */

@@ -5,7 +5,9 @@ import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { buffer } from 'node:stream/consumers';
 import { kinds, reviews, type ReviewServices } from '@cluster-apiserver/kinds';
-import { decode, encodeProtobuf, parseProtobuf, type Review } from '@cluster-apiserver/model';
+import { encodeProtobuf, parseProtobuf } from '@cluster-apiserver/model/codec';
+import type { Review } from '@cluster-apiserver/model/kind';
+import { decode } from '@cluster-apiserver/model/schema';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
 let server: TestServer;

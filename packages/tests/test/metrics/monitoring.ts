@@ -1,7 +1,7 @@
 /** The queries and rules of deploy/monitoring, read from its files. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseYaml } from '@cluster-apiserver/model';
+import { parseYaml } from '@cluster-apiserver/model/codec';
 
 const root = join(import.meta.dirname, '..', '..', '..', '..');
 const monitoring = join(root, 'deploy', 'monitoring');

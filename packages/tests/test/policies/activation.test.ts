@@ -1,7 +1,7 @@
 /** When policies become active, and that neither compilation nor evaluation blocks other requests. */
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { callUntil, type Clock, systemClock } from '@cluster-apiserver/base';
-import type { KubeObject } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { StaticPolicies, StaticSource } from '@cluster-apiserver/policies';
 import { revision as revisionOf } from '@cluster-apiserver/storage';
 import { until } from '@cluster-apiserver/testkit/until';

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fs from 'node:fs';
 import path from 'node:path';
-import { parseYaml } from '@cluster-apiserver/model';
+import { parseYaml } from '@cluster-apiserver/model/codec';
 import { openPolicyServer, type PolicyAnswer, type PolicyServer, registration } from './policy-server.ts';
 
 const page = path.resolve(import.meta.dirname, '..', '..', '..', '..', 'docs', 'admission.md');

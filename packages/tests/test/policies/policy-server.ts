@@ -9,7 +9,8 @@ import {
   createParamRights,
 } from '@cluster-apiserver/gates';
 import { kinds } from '@cluster-apiserver/kinds';
-import type { Kind, KubeObject, UserInfo } from '@cluster-apiserver/model';
+import type { UserInfo } from '@cluster-apiserver/model';
+import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
 import type { ApiResponse } from '@cluster-apiserver/pipeline';
 import {
   createMutatingAdmissionPolicy,

@@ -1,6 +1,7 @@
 /** The admission policy examples of the Kubernetes documentation, by topic. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { defineKind, jsonField, int32, type Kind, list, object, type Schema, string } from '@cluster-apiserver/model';
+import { defineKind, type Kind } from '@cluster-apiserver/model/kind';
+import { jsonField, int32, list, object, type Schema, string } from '@cluster-apiserver/model/schema';
 import { openPolicyServer, type PolicyAnswer, type PolicyServer, registration } from './policy-server.ts';
 
 const strings: Schema = { type: 'map', values: string };

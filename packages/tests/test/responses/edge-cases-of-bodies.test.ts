@@ -1,6 +1,7 @@
 /** Edge cases of YAML and protobuf bodies, in which the server once responded differently from kube-apiserver. */
 import { describe, expect, test } from '@jest/globals';
-import { deleteOptions, encodeProtobuf } from '@cluster-apiserver/model';
+import { encodeProtobuf } from '@cluster-apiserver/model/codec';
+import { deleteOptions } from '@cluster-apiserver/model/schema';
 import { resourceOf } from './resources.ts';
 import { patchTypes, useServer } from './use-server.ts';
 

@@ -1,6 +1,7 @@
 import { requireValue } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
-import { type ApiVersion, bytesOf } from '@cluster-apiserver/model';
+import { bytesOf } from '@cluster-apiserver/model/codec';
+import type { ApiVersion } from '@cluster-apiserver/model/kind';
 import type { ApiResponse } from '@cluster-apiserver/pipeline';
 import type { InMemoryServer } from '../serve-in-memory.ts';
 

@@ -6,7 +6,7 @@ import https from 'node:https';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
-import { formatYaml } from '@cluster-apiserver/model';
+import { formatYaml } from '@cluster-apiserver/model/codec';
 import { createRemoteJWKSet, customFetch, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose';
 import { startProxy } from '@cluster-apiserver/testkit/tcp-proxy';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';

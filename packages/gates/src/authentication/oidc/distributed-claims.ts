@@ -1,5 +1,5 @@
 import { awaitWithin, BoundedCache, type Call, type Clock, getOwn } from '@cluster-apiserver/base';
-import { isJsonObject } from '@cluster-apiserver/model';
+import { isJsonObject } from '@cluster-apiserver/model/json';
 import { TokenRejectedError, tooManyWaitingTokens } from '../token-rejected-error.ts';
 import type { FetchDocument } from './document-fetcher.ts';
 import { IssuerKeys } from './issuer-keys.ts';

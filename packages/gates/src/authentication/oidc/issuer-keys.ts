@@ -1,5 +1,5 @@
 import { type Call, type Clock, sleep, type Span, awaitWithin } from '@cluster-apiserver/base';
-import { isJsonObject, type JsonObject } from '@cluster-apiserver/model';
+import { isJsonObject, type JsonObject } from '@cluster-apiserver/model/json';
 import type { JWK } from 'jose';
 import { isSoundKey, matchesKey, type SignatureHeader } from './algorithms.ts';
 import type { FetchDocument } from './document-fetcher.ts';

@@ -1,5 +1,5 @@
 import type { Call, Clock } from '@cluster-apiserver/base';
-import { isJsonObject, type JsonObject } from '@cluster-apiserver/model';
+import { isJsonObject, type JsonObject } from '@cluster-apiserver/model/json';
 import { compactVerify, decodeProtectedHeader, type JWK } from 'jose';
 import { algorithmNames, type SignatureHeader } from './algorithms.ts';
 import { TokenRejectedError } from '../token-rejected-error.ts';

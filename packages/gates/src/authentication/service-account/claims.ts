@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '@cluster-apiserver/model';
+import { isJsonObject, type JsonObject } from '@cluster-apiserver/model/json';
 
 /** A service account as its tokens identify it. The UID distinguishes it from later accounts with the same name. */
 export interface AccountReference {

@@ -1,5 +1,6 @@
 import { type Call, getOwn } from '@cluster-apiserver/base';
-import { isJsonObject, type JsonObject, type UserInfo } from '@cluster-apiserver/model';
+import type { UserInfo } from '@cluster-apiserver/model';
+import { isJsonObject, type JsonObject } from '@cluster-apiserver/model/json';
 import { requestReview, type RetryPolicy, type WebhookOptions } from '../../webhook/send-to-webhook.ts';
 import { WebhookError } from '../../webhook/webhook-error.ts';
 import { addAuthenticatedGroup } from '../user-groups.ts';

@@ -1,11 +1,6 @@
 import { keepText } from '@cluster-apiserver/base';
-import {
-  type AccessAttributes,
-  type AccessSelector,
-  isJsonObject,
-  type JsonObject,
-  type ResourceAttributes,
-} from '@cluster-apiserver/model';
+import type { AccessAttributes, AccessSelector, ResourceAttributes } from '@cluster-apiserver/model';
+import { isJsonObject, type JsonObject } from '@cluster-apiserver/model/json';
 import { WebhookError } from '../../webhook/webhook-error.ts';
 
 export type ReviewVersion = 'v1' | 'v1beta1';

@@ -1,0 +1,14 @@
+export { MalformedTextError, type Parsed, parseDeepJson, parseJson, type TextFault } from './json.ts';
+export {
+  type JsonBounds,
+  type JsonScan,
+  NestedTooDeepError,
+  nestingMax,
+  scanJson,
+  TooManyValuesError,
+} from './json-scan.ts';
+export { indentedJson } from './json-indented.ts';
+export * as jsonTokens from './json-tokens.ts';
+export { isJsonObject, type JsonObject } from './json-object.ts';
+export { sameJson } from './same-json.ts';
+export { increment, type Integer, integerOf, isRawNumber, numberOf, rawNumber } from './raw-number.ts';

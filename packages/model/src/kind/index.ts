@@ -1,0 +1,27 @@
+export type { ApiVersion, Part, Verb } from './api-version.ts';
+export { type BatchConversion, type Conversion, type ImmediateConversion, renameFields } from './conversion.ts';
+export { defineKind, type Kind, type VersionDeclaration } from './kind.ts';
+export type { ObjectOf } from './object-of.ts';
+export { keepOtherParts, dropUnwritable, partOf } from './part.ts';
+export {
+  isKubeObject,
+  type KubeObject,
+  type ManagedFieldsEntry,
+  type ObjectMeta,
+  type OwnerReference,
+} from './object.ts';
+export { defineReview, type Review } from './review.ts';
+export { defineSubresource, type Subresource, type SubresourceReports } from './subresource.ts';
+export { formatAge } from './table/age.ts';
+export { ageColumn, type Column, createdAtColumn, nameColumn } from './table/column.ts';
+export {
+  type ListMetadata,
+  type MetaVersion,
+  metaApiVersion,
+  partialMetadataListSchema,
+  partialMetadataSchema,
+  partialObjectMetadata,
+  partialObjectMetadataList,
+} from './table/partial-metadata.ts';
+export { type TableOptions, tableOf } from './table/table.ts';
+export type { ServedKind, ServedSubresource, EncodableKind } from './served-kind.ts';

@@ -1,0 +1,11 @@
+export { type Applied, readApplied } from './applied.ts';
+export { ApplyConflictError, conflictCauses } from './apply.ts';
+export { applyAsKubectlDid } from './last-applied.ts';
+export {
+  hasValidManagedFields,
+  managedFieldsAfterUpdate,
+  sameOwnership,
+  withExplicitReset,
+  type Writer,
+} from './managed-fields.ts';
+export { withoutManagedFields } from './ownership.ts';

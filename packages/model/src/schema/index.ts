@@ -1,0 +1,45 @@
+export { findEntryStep, keysOfEntry, UnkeyedEntryError } from './list-entries.ts';
+export {
+  deleteOptions,
+  labelSelector,
+  labelSelectorRequirement,
+  localObjectReference,
+  objectReference,
+  statusSchema,
+  watchEvent,
+} from './common.ts';
+export { decodeBase64 } from './base64.ts';
+export { decode, WrongTypeError } from './decode.ts';
+export { collectDefinitions, type Dialect, type JsonSchema, toJsonSchema } from './json-schema.ts';
+export { publicationOf, sharedPublication } from './publication.ts';
+export { structural, type StructuralOptions, unstructured } from './structural.ts';
+export { validateParts } from './validate-parts.ts';
+export { validateValue } from './validate-value.ts';
+export type { Bound, Format, Pattern, ValueRules } from './value-rules.ts';
+export {
+  boolean,
+  bytes,
+  type Field,
+  type FieldDeclarations,
+  field,
+  type FieldValues,
+  jsonField,
+  map,
+  withNumber,
+  type ValueOf,
+  type GroupVersionKind,
+  int32,
+  int64,
+  list,
+  listMap,
+  isSharedList,
+  type ListSchema,
+  memberSchema,
+  microTime,
+  type ObjectSchema,
+  object,
+  type Schema,
+  string,
+  stringMap,
+  time,
+} from './schema.ts';

@@ -1,0 +1,30 @@
+export {
+  type LabelSelectorField,
+  type SelectorRequirementField,
+  validateLabelRequirement,
+  validateLabelSelector,
+  validateRequirementValues,
+} from './label-selector.ts';
+export {
+  allowTrailingDash,
+  dnsWordLabel,
+  labelNames,
+  labelValueRule,
+  type NameRule,
+  type NameRules,
+  pathSegment,
+  pathSegmentNames,
+  qualifiedName,
+  subdomainNames,
+} from './names.ts';
+export {
+  foregroundFinalizer,
+  isPrintable,
+  orphanFinalizer,
+  validateFinalizers,
+  validateLabelCount,
+  validateManager,
+  validateObjectMeta,
+  validateObjectMetaUpdate,
+} from './object-meta.ts';
+export { requireBoundedValues } from './values.ts';
