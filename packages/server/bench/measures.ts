@@ -9,10 +9,13 @@ import { createMeasuredAuthenticator, createMeasuredAuthorizer } from '@cluster-
 import { kinds } from '@cluster-apiserver/kinds';
 import { type ApiRequest, buildHandlerChain, type Handler } from '@cluster-apiserver/pipeline';
 import { createMetrics } from '@cluster-apiserver/telemetry';
-import { createAuthenticationMeasures, createAuthorizationAttemptMeasures } from '../src/wiring/identity-measures.ts';
-import { createInFlightMeasures } from '../src/wiring/in-flight-measures.ts';
-import { createRequestMeasures } from '../src/wiring/request-measures.ts';
-import { createReadMeasures } from '../src/wiring/watch-cache-measures.ts';
+import {
+  createAuthenticationMeasures,
+  createAuthorizationAttemptMeasures,
+} from '../src/observability/identity-measures.ts';
+import { createInFlightMeasures } from '../src/serving/in-flight-measures.ts';
+import { createRequestMeasures } from '../src/serving/request-measures.ts';
+import { createReadMeasures } from '../src/storage/watch-cache-measures.ts';
 
 const turns = 100;
 const requestsPerTurn = 2_000;

@@ -5,21 +5,21 @@ import type { ServedApi } from '@cluster-apiserver/registry';
 import type { DeclaredMetric, Log } from '@cluster-apiserver/telemetry';
 import { asError } from './as-error.ts';
 import type { Environment } from './environment.ts';
-import type { ServerFlags } from './flags.ts';
-import { openAccessControl } from './wiring/access-control.ts';
-import { openAudit } from './wiring/audit.ts';
-import { openAuthenticators } from './wiring/authenticators.ts';
-import { openContext } from './wiring/open-context.ts';
-import { startControllers } from './wiring/controllers.ts';
-import { createFindAccount } from './wiring/find-account.ts';
-import { openListener } from './wiring/listener.ts';
-import { createLoopback } from './wiring/loopback.ts';
-import { startSystemNamespaces } from './wiring/namespaces.ts';
-import { createRequestHandler } from './wiring/request-handler.ts';
-import { openResources } from './wiring/served-resources.ts';
-import { openServiceAccountTokens } from './wiring/service-account-tokens.ts';
-import { addShutdownCheck } from './wiring/shutdown.ts';
-import { openTracing } from './wiring/tracing.ts';
+import type { ServerFlags } from './flags/flags.ts';
+import { openAccessControl } from './authorization/access-control.ts';
+import { openAudit } from './audit/audit.ts';
+import { openAuthenticators } from './authentication/authenticators.ts';
+import { openContext } from './configuration/open-context.ts';
+import { startControllers } from './controllers/controllers.ts';
+import { createFindAccount } from './authentication/find-account.ts';
+import { openListener } from './serving/listener.ts';
+import { createLoopback } from './api/loopback.ts';
+import { startSystemNamespaces } from './api/namespaces.ts';
+import { createRequestHandler } from './serving/request-handler.ts';
+import { openResources } from './api/served-resources.ts';
+import { openServiceAccountTokens } from './authentication/service-account-tokens.ts';
+import { addShutdownCheck } from './serving/shutdown.ts';
+import { openTracing } from './observability/tracing.ts';
 
 /** A running server. */
 export interface Server {

@@ -7,12 +7,12 @@ import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/sto
 import { createLog, createLogOutput, type Log } from '@cluster-apiserver/telemetry';
 import { assemble } from './assemble.ts';
 import { asError } from './as-error.ts';
-import { configCommand, configHelp } from './config-command/config-command.ts';
-import { auditFiles } from './audit-files.ts';
-import { FlagError, flagHelp, parseFlags, type ServerFlags } from './flags.ts';
+import { configCommand, configHelp } from './commands/config/config-command.ts';
+import { auditFiles } from './audit/audit-files.ts';
+import { FlagError, flagHelp, parseFlags, type ServerFlags } from './flags/flags.ts';
 import { stop } from './lifecycle.ts';
 import { openStderr } from './stderr.ts';
-import { storageCommand, storageHelp } from './storage-command/storage-command.ts';
+import { storageCommand, storageHelp } from './commands/storage/storage-command.ts';
 import type { Build, Environment } from './environment.ts';
 import { describeVersion, parseBuild, version } from './version.ts';
 

@@ -10,7 +10,7 @@ import { packagesDirectory, readSources } from './sources.ts';
  */
 const computed: Readonly<Record<string, readonly [expression: string, reason: string][]>> = {
   'server/src/program.ts': [['what', 'one of two literals, and the process ends with it']],
-  'server/src/wiring/listener.ts': [
+  'server/src/serving/listener.ts': [
     ['what', 'a literal or one of callbackPlaces, see pipeline/src/listener/measures.ts'],
   ],
 };

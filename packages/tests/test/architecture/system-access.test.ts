@@ -59,7 +59,7 @@ const systemAccesses: readonly SystemAccess[] = [
     allowed: {
       'server/src/program.ts': 'the program: supplies file access',
       'server/src/stderr.ts': 'standard error, for the log',
-      'server/src/audit-files.ts': 'files of the audit log, supplied by the entry point',
+      'server/src/audit/audit-files.ts': 'files of the audit log, supplied by the entry point',
       'devcluster/src/': launcher,
     },
   },
@@ -76,7 +76,7 @@ const systemAccesses: readonly SystemAccess[] = [
       'audit/src/source-ips.ts': 'only parses IP addresses',
       'certificates/src/extensions.ts': 'only parses IP addresses',
       'config/src/tracing-configuration.ts': 'only parses IP addresses',
-      'server/src/flag.ts': 'only parses IP addresses',
+      'server/src/flags/flag.ts': 'only parses IP addresses',
       'server/src/stderr.ts': 'standard error may be a socket',
       'devcluster/src/': launcher,
     },

@@ -1,0 +1,111 @@
+import { type AuditMode, auditModes } from '@cluster-apiserver/audit';
+import { durationMs, fraction, boolean, integer, oneOf, path } from '../flags/flag.ts';
+
+const versions = ['audit.k8s.io/v1'] as const;
+/** Larger than any useful value, and small enough to be counted in bytes. */
+const countMax = 2 ** 31 - 1;
+const megabytesMax = 2 ** 20;
+
+const bufferSize = 'Maximum number of events that wait for the backend; further ones are lost, and counted.';
+const batchWait =
+  'Time to wait for more events before a batch that has not reached its maximum size is sent; 0 sends at once. Only in batch mode.';
+const throttleEnable = 'Limit how many batches are sent per second. Only in batch mode.';
+const throttleQps = 'Maximum average number of batches per second. Only in batch mode with throttling.';
+const throttleBurst =
+  'Maximum number of batches sent at once if fewer than the average were sent before. Only in batch mode with throttling.';
+const truncateEnabled = 'Remove the objects from events that are too large, and split batches that are too large.';
+const truncateEvent =
+  'Maximum size of an event in bytes. A larger one loses its objects, and is lost if that is not enough. Only with truncating.';
+const truncateBatch = 'Maximum size of a batch in bytes. A larger one is split. Only with truncating.';
+
+/** Audit policy, log backend and webhook backend, as in kube-apiserver. */
+export const auditFlags = {
+  'audit-policy-file': path({
+    default: '',
+    help: 'Policy of audit.k8s.io/v1 that says which requests are recorded, and how much of them. Reloaded when it changes. Without it nothing is recorded.',
+  }),
+  'audit-log-path': path({
+    default: '',
+    help: 'File that audit events are written to; - is the standard output. Without it there is no log backend.',
+  }),
+  'audit-log-format': oneOf<'json' | 'legacy'>(
+    {
+      default: 'json',
+      help: 'Format of the audit log: json has one event per line, legacy the most important facts as text.',
+    },
+    ['json', 'legacy'],
+  ),
+  'audit-log-version': oneOf<(typeof versions)[number]>(
+    { default: 'audit.k8s.io/v1', help: 'API group and version of the events in the audit log.' },
+    versions,
+  ),
+  'audit-log-mode': oneOf<AuditMode>(
+    {
+      default: 'blocking',
+      help: 'What happens when an event cannot be written: batch never holds a request, blocking holds it until the event is written or has failed, blocking-strict also rejects a request whose first event fails.',
+    },
+    auditModes,
+  ),
+  'audit-log-maxsize': integer(
+    { default: '100', help: 'Maximum size of the audit log file in megabytes before it is rotated.' },
+    [1, megabytesMax],
+  ),
+  'audit-log-maxbackup': integer(
+    { default: '0', help: 'Maximum number of rotated audit log files to retain; 0 retains all.' },
+    [0, countMax],
+  ),
+  'audit-log-maxage': integer(
+    { default: '0', help: 'Maximum number of days to retain rotated audit log files; 0 retains all.' },
+    [0, countMax],
+  ),
+  'audit-log-compress': boolean({ help: 'Compress rotated audit log files with gzip.' }),
+  'audit-log-batch-buffer-size': integer({ default: '10000', help: bufferSize }, [1, countMax]),
+  'audit-log-batch-max-size': integer(
+    {
+      default: '1',
+      help: 'Number of events that are written without waiting for more. Whatever waits by then is written at once. Only in batch mode.',
+    },
+    [1, countMax],
+  ),
+  'audit-log-batch-max-wait': durationMs({ default: '0s', help: batchWait }),
+  'audit-log-batch-throttle-enable': boolean({ help: throttleEnable }),
+  'audit-log-batch-throttle-qps': fraction({ default: '10', help: throttleQps }, [0.001, countMax]),
+  'audit-log-batch-throttle-burst': integer({ default: '15', help: throttleBurst }, [1, countMax]),
+  'audit-log-truncate-enabled': boolean({ help: truncateEnabled }),
+  'audit-log-truncate-max-event-size': integer({ default: '102400', help: truncateEvent }, [1, countMax]),
+  'audit-log-truncate-max-batch-size': integer({ default: '10485760', help: truncateBatch }, [1, countMax]),
+  'audit-webhook-config-file': path({
+    default: '',
+    help: 'Kubeconfig with the address and the credentials of the audit webhook. Reloaded when it changes. Without it there is no webhook backend.',
+  }),
+  'audit-webhook-version': oneOf<(typeof versions)[number]>(
+    { default: 'audit.k8s.io/v1', help: 'API group and version of the events sent to the audit webhook.' },
+    versions,
+  ),
+  'audit-webhook-mode': oneOf<AuditMode>(
+    {
+      default: 'batch',
+      help: 'What happens when an event cannot be sent: batch never holds a request, blocking holds it until the event is sent or has failed, blocking-strict also rejects a request whose first event fails.',
+    },
+    auditModes,
+  ),
+  'audit-webhook-initial-backoff': durationMs({
+    default: '10s',
+    help: 'Time to wait before the first retry of a failed batch; each further one waits longer.',
+  }),
+  'audit-webhook-batch-buffer-size': integer({ default: '10000', help: bufferSize }, [1, countMax]),
+  'audit-webhook-batch-max-size': integer({ default: '400', help: 'Maximum number of events of a batch.' }, [
+    1,
+    countMax,
+  ]),
+  'audit-webhook-batch-max-wait': durationMs({ default: '30s', help: batchWait }),
+  'audit-webhook-batch-throttle-enable': {
+    ...boolean({ help: throttleEnable }),
+    default: 'true',
+  },
+  'audit-webhook-batch-throttle-qps': fraction({ default: '10', help: throttleQps }, [0.001, countMax]),
+  'audit-webhook-batch-throttle-burst': integer({ default: '15', help: throttleBurst }, [1, countMax]),
+  'audit-webhook-truncate-enabled': boolean({ help: truncateEnabled }),
+  'audit-webhook-truncate-max-event-size': integer({ default: '102400', help: truncateEvent }, [1, countMax]),
+  'audit-webhook-truncate-max-batch-size': integer({ default: '10485760', help: truncateBatch }, [1, countMax]),
+};

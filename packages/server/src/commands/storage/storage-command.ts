@@ -1,0 +1,86 @@
+import { CleanupStack } from '@cluster-apiserver/base';
+import { kinds as kindsOf } from '@cluster-apiserver/kinds';
+import { StoredKinds } from '@cluster-apiserver/registry';
+import { etcdStore, rawTransformer } from '@cluster-apiserver/storage';
+import { createHealth, createMetrics, type Log } from '@cluster-apiserver/telemetry';
+import { FlagError, parseFlags, type ServerFlags } from '../../flags/flags.ts';
+import type { Environment } from '../../environment.ts';
+import { createCertificateMeasures } from '../../files/certificate-measures.ts';
+import { createFileRecords } from '../../configuration/configz.ts';
+import { openEncryption } from '../../storage/encryption.ts';
+import { getKeyPrefixes } from '../../storage/key-prefixes.ts';
+import { openStorage } from '../../storage/storage.ts';
+import { inspect } from './inspect.ts';
+import { rewrite } from './rewrite.ts';
+
+export const storageHelp = `cluster-apiserver storage inspect [flags of the server]
+      Counts stored objects by resource and encryption provider. Shows neither values nor keys.
+cluster-apiserver storage rewrite [--dry-run] [--objects-per-second N] [--after KEY] [flags of the server]
+      Re-encrypts stored objects with the first provider of the encryption configuration. Other writers go on meanwhile. It may be
+      stopped at any time and begun again: what is up to date is left alone, and --after skips what lies before a key.
+`;
+
+/** Runs `cluster-apiserver storage …`. Returns the exit code. */
+export async function storageCommand(
+  [command, ...args]: readonly string[],
+  environment: Environment,
+  log: Log,
+  print: (line: string) => void,
+  signal: AbortSignal,
+): Promise<number> {
+  const { flags, own } = parseArguments(args);
+  const { clock } = environment;
+  const cleanup = new CleanupStack();
+  try {
+    const { keyPrefix, ownPrefix } = getKeyPrefixes(flags);
+    const metrics = createMetrics({ ofProcess: false });
+    const health = createHealth({ clock, failed: () => {} });
+    const serverId = environment.random.uuid();
+    const kinds = kindsOf({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) });
+    const storedKinds = new StoredKinds(keyPrefix, kinds);
+    const records = createFileRecords(clock);
+    const options = { flags, storedKinds, environment, metrics, health, log, serverId, records };
+    const { transformer } = await openEncryption(options, cleanup);
+    const certificates = createCertificateMeasures(metrics);
+    const storage = { ownPrefix, transformer, metrics, certificates, records, storedKinds };
+    const { client, store } = await openStorage(flags, storage, environment, log, cleanup);
+    const walk = { keyPrefix, ownPrefix, clock, print, signal };
+    if (command === 'inspect')
+      return await inspect(
+        { ...walk, store: etcdStore({ client, transformer: rawTransformer, internalPrefix: ownPrefix }) },
+        storedKinds,
+      );
+    if (command !== 'rewrite') throw new FlagError([`storage does inspect and rewrite\n\n${storageHelp}`]);
+    if (own.after !== undefined && !own.after.startsWith(`${keyPrefix}/`))
+      throw new FlagError([`--after: expected a key, which begins with ${keyPrefix}/`]);
+    return await rewrite({ ...walk, ...own, store, storedKinds });
+  } finally {
+    await cleanup.close();
+  }
+}
+
+interface CommandFlags {
+  readonly dryRun: boolean;
+  readonly objectsPerSecond: number;
+  readonly after: string | undefined;
+}
+
+/** Slow enough not to disturb other clients of etcd. */
+const objectsPerSecondDefault = '200';
+
+function parseArguments(args: readonly string[]): { flags: ServerFlags; own: CommandFlags } {
+  const own = new Map<string, string>();
+  const others: string[] = [];
+  const rest = [...args];
+  for (let arg = rest.shift(); arg !== undefined; arg = rest.shift()) {
+    const [, name, value] = /^--(dry-run|objects-per-second|after)(?:=(.*))?$/.exec(arg) ?? [];
+    if (!name) others.push(arg);
+    else own.set(name, value ?? (name === 'dry-run' ? 'true' : (rest.shift() ?? '')));
+  }
+  const objectsPerSecond = Number(own.get('objects-per-second') ?? objectsPerSecondDefault);
+  if (!(objectsPerSecond > 0)) throw new FlagError(['--objects-per-second: expected a number above 0']);
+  return {
+    flags: parseFlags(others),
+    own: { dryRun: own.get('dry-run') === 'true', objectsPerSecond, after: own.get('after') },
+  };
+}

@@ -1,0 +1,30 @@
+import { createLog } from '@cluster-apiserver/telemetry';
+import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { expect, test } from '@jest/globals';
+import type { Files } from '../environment.ts';
+import { parseFlags } from '../flags/flags.ts';
+import { warnOfFlags } from './warn-of-flags.ts';
+
+async function warningsOf(args: readonly string[], mode = 0o600): Promise<readonly string[]> {
+  const lines: string[] = [];
+  const write = (line: string): void => void lines.push(line);
+  const log = createLog({ clock: fakeClock(), format: 'text', verbosity: 0, pid: 1, write });
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- no other function is called
+  await warnOfFlags(parseFlags(args), { mode: async () => mode } as Partial<Files> as Files, log);
+  return lines.map((line) => /"([^"]*)"/.exec(line)?.[1] ?? '');
+}
+
+test('a server that stores in clear and knows nobody warns of both', async () => {
+  expect(await warningsOf([])).toEqual([
+    'objects are stored unencrypted: --encryption-provider-config is not set',
+    'no authenticator is configured: all requests are anonymous',
+  ]);
+});
+
+test.each([
+  [0o600, []],
+  [0o440, []],
+  [0o644, ['file with secrets is readable by all users of the machine']],
+])('a file of keys with mode %o', async (mode, warnings) => {
+  expect(await warningsOf(['--encryption-provider-config=a', '--client-ca-file=b'], mode)).toEqual(warnings);
+});

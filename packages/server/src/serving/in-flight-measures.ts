@@ -1,0 +1,58 @@
+import type { Clock, CleanupStack } from '@cluster-apiserver/base';
+import type { ApiRequest, InFlightMeasures, RequestInfo } from '@cluster-apiserver/pipeline';
+import type { Metrics } from '@cluster-apiserver/telemetry';
+import { createRequestLabeler, requestLabels } from './request-labels.ts';
+import type { ServedVersions } from '../api/served-versions.ts';
+
+/** As in kube-apiserver, the gauge is the maximum of the last second: a scrape would miss shorter peaks. */
+const peakPeriodMs = 1000;
+
+/** Metrics of requests in flight, and of requests rejected because there were too many. */
+export function createInFlightMeasures(
+  metrics: Metrics,
+  versions: Pick<ServedVersions, 'find'>,
+  clock: Clock,
+  cleanup: CleanupStack,
+): InFlightMeasures {
+  const gauge = metrics.gauge({
+    name: 'apiserver_current_inflight_requests',
+    help: 'Maximal number of requests in flight in the last second, by request kind.',
+    labels: { request_kind: ['readOnly', 'mutating'] },
+  });
+  const dropped = metrics.counter({
+    name: 'apiserver_dropped_requests_total',
+    help: 'Requests rejected with 429 because too many were in flight.',
+    labels: { request_kind: ['readOnly', 'mutating'] },
+  });
+  const terminations = metrics.counter<string>({
+    name: 'apiserver_request_terminations_total',
+    help: 'Requests that the server ended in self-defense.',
+    labels: { ...requestLabels, code: ['429'] },
+  });
+  const labelsOf = createRequestLabeler(versions.find);
+  const now = { readOnly: 0, mutating: 0 };
+  const peak = { readOnly: 0, mutating: 0 };
+  const publish = (): void => {
+    for (const kind of ['readOnly', 'mutating'] as const) {
+      gauge.set({ request_kind: kind }, peak[kind]);
+      peak[kind] = now[kind];
+    }
+    cancel = clock.after(peakPeriodMs, publish);
+  };
+  let cancel = (): void => {};
+  publish();
+  cleanup.defer('gauge of requests in flight', () => cancel());
+  const terminated = (request: ApiRequest, info: RequestInfo): void =>
+    terminations.add({ ...labelsOf(request, info), code: '429' });
+  return {
+    used: (kind, seats) => {
+      now[kind] = seats;
+      if (seats > peak[kind]) peak[kind] = seats;
+    },
+    rejected: (kind, request, info) => {
+      dropped.add({ request_kind: kind });
+      terminated(request, info);
+    },
+    refused: terminated,
+  };
+}

@@ -1,0 +1,184 @@
+import { BoundedCache, type CleanupStack } from '@cluster-apiserver/base';
+import type { Kind } from '@cluster-apiserver/model/kind';
+import type { StoredKinds } from '@cluster-apiserver/registry';
+import { type EncryptionConfiguration, loadEncryptionConfiguration, providersFor } from '@cluster-apiserver/config';
+import {
+  followTransformer,
+  identity,
+  type KmsPlugin,
+  prefixOf,
+  prefixTransformer,
+  type RetirableTransformer,
+  makeRetirable,
+  type Transformer,
+} from '@cluster-apiserver/storage';
+import type { Endpoint, Health, Log } from '@cluster-apiserver/telemetry';
+import { asError } from '../as-error.ts';
+import { type ProviderFactory, createProviderFactory } from './encryption-providers.ts';
+import type { WiringContext } from '../configuration/context.ts';
+import { followConfiguration } from '../files/followed-configuration.ts';
+
+/** Encryption at rest by the current configuration. */
+export interface Encryption {
+  readonly transformer: Transformer;
+  /** Called when previously unreadable values may have become readable. */
+  onChange(listener: () => void): void;
+}
+
+export interface EncryptionOptions extends WiringContext {
+  readonly storedKinds: StoredKinds;
+  readonly health: Health;
+}
+
+const flag = 'encryption-provider-config';
+
+export async function openEncryption(options: EncryptionOptions, cleanup: CleanupStack): Promise<Encryption> {
+  const { flags, storedKinds, environment, metrics, health, log } = options;
+  const listeners: (() => void)[] = [];
+  const readable = (): void => {
+    for (const listener of listeners) listener();
+  };
+  const makeProvider = createProviderFactory({ environment, metrics, log, recovered: readable });
+  const reloads = flags[`${flag}-automatic-reload`];
+  const current = await followConfiguration(
+    {
+      flag,
+      name: 'encryption',
+      reloads,
+      build: (content) => openConfiguration(loadEncryptionConfiguration(content), storedKinds, makeProvider),
+      // A new configuration is complete, with healthy plugins, before it is used to write.
+      requireHealthy: (next) => findPluginErrors(next).forEach(raise),
+      close: (old) => old.retire(),
+      changed: readable,
+    },
+    options,
+    cleanup,
+  );
+  if (!current) return { transformer: createPlainTransformer(log), onChange: () => {} };
+  // An unavailable plugin makes the server unready but does not keep it from starting: the plugin may depend on it.
+  for (const fault of findPluginErrors(current()))
+    log.withName('encryption').error('KMS plugin unhealthy', { error: fault });
+  addHealthChecks(health, () => current().plugins, reloads);
+  return {
+    transformer: followTransformer(() => current().transformer),
+    onChange: (listener) => void listeners.push(listener),
+  };
+}
+
+/** Without a configuration. It says once which flag is missing, because every encrypted object fails. */
+function createPlainTransformer(log: Log): Transformer {
+  let isLogged = false;
+  return {
+    ...identity,
+    fromStorage: (value, key) => {
+      try {
+        return identity.fromStorage(value, key);
+      } catch (error) {
+        const prefix = prefixOf(value);
+        if (!isLogged)
+          log
+            .withName('encryption')
+            .error('stored objects are encrypted and cannot be read: --encryption-provider-config is not set', {
+              key,
+              prefix,
+            });
+        isLogged = true;
+        throw new Error(`the value begins with ${JSON.stringify(prefix)}, and --${flag} is not set`, { cause: error });
+      }
+    },
+  };
+}
+
+/** A configuration with its open plugins. */
+interface OpenConfiguration extends RetirableTransformer {
+  /** In the order of the configuration. */
+  readonly plugins: readonly KmsPlugin[];
+}
+
+function findPluginErrors({ plugins }: OpenConfiguration): Error[] {
+  return plugins.flatMap((plugin) => {
+    try {
+      plugin.check();
+      return [];
+    } catch (fault) {
+      return [asError(fault)];
+    }
+  });
+}
+
+const raise = (fault: Error): never => {
+  throw fault;
+};
+
+/** With reloads there is one check for all plugins, otherwise one per plugin. Not part of /livez: a restart would not help. */
+function addHealthChecks(health: Health, plugins: () => readonly KmsPlugin[], changing: boolean): void {
+  const endpoints: readonly Endpoint[] = ['readyz', 'healthz'];
+  if (changing) {
+    const check = (): void => plugins().forEach((plugin) => plugin.check());
+    health.add({ name: 'kms-providers', endpoints, check });
+  } else {
+    for (const [at, plugin] of plugins().entries())
+      health.add({ name: `kms-provider-${at}`, endpoints, check: () => plugin.check() });
+  }
+}
+
+/** Opens the providers. The returned transformer chooses them by the resource in the key. */
+async function openConfiguration(
+  configuration: EncryptionConfiguration,
+  storedKinds: StoredKinds,
+  makeProvider: ProviderFactory,
+): Promise<OpenConfiguration> {
+  // Each list of providers is opened once, even if it applies to many resources.
+  const transformers = new Map<unknown, Transformer>();
+  const plugins: KmsPlugin[] = [];
+  const close = (): void => plugins.forEach((plugin) => plugin.close());
+  for (const { providers } of configuration.lists) {
+    const opened = await Promise.allSettled(providers.map(makeProvider));
+    plugins.push(...opened.flatMap((one) => (one.status === 'fulfilled' ? (one.value.plugin ?? []) : [])));
+    const failed = opened.find(({ status }) => status === 'rejected');
+    if (failed?.status === 'rejected') {
+      // A reload is tried again and again, and an open plugin is asked for its status for ever.
+      close();
+      throw failed.reason;
+    }
+    const [first, ...others] = opened.flatMap((one) => (one.status === 'fulfilled' ? one.value.keyProviders : []));
+    if (first) transformers.set(providers, prefixTransformer([first, ...others]));
+  }
+  const transformerOf = createLookup(storedKinds, ({ plural, group }) => {
+    return transformers.get(providersFor(configuration, plural, group)) ?? identity;
+  });
+  const transformer: Transformer = {
+    toStorage: (value, key, trace) => transformerOf(key).toStorage(value, key, trace),
+    fromStorage: (value, key, trace) => transformerOf(key).fromStorage(value, key, trace),
+  };
+  return { ...makeRetirable(transformer, close), plugins };
+}
+
+type ResourceName = Pick<Kind, 'plural' | 'group'>;
+
+/** Names of resources that are not served, such as those of a later version: as many as a cluster has. */
+const unknownNamesMax = 1_000;
+
+/** Finds by key what depends on the resource only. Keys of kinds that are not served begin with `plural` or `plural.group`. */
+function createLookup<T>(storedKinds: StoredKinds, find: (resource: ResourceName) => T): (key: string) => T {
+  const ofKinds = new WeakMap<Kind, T>();
+  const ofNames = new BoundedCache<{ readonly value: T }>({ entriesMax: unknownNamesMax });
+  const start = storedKinds.keyPrefix.length + 1;
+  return (key) => {
+    const kind = storedKinds.ofKey(key);
+    if (kind) {
+      const known = ofKinds.get(kind);
+      if (known !== undefined) return known;
+      const value = find(kind);
+      ofKinds.set(kind, value);
+      return value;
+    }
+    const name = key.slice(start, key.indexOf('/', start));
+    const known = ofNames.get(name);
+    if (known) return known.value;
+    const [plural = '', ...group] = name.split('.');
+    const value = find({ plural, group: group.join('.') });
+    ofNames.set(name, { value });
+    return value;
+  };
+}

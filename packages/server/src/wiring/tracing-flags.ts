@@ -1,9 +1,0 @@
-import { path } from '../flag.ts';
-
-/** Flags of tracing. */
-export const tracingFlags = {
-  'tracing-config-file': path({
-    default: '',
-    help: 'File with the TracingConfiguration. Without it, no request is traced.',
-  }),
-};
