@@ -1,8 +1,7 @@
-import { describe, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import {
   backoff,
   type Clock,
-  pollChanges,
   getOwn,
   invariant,
   formatDuration,
@@ -17,7 +16,6 @@ import {
   systemClock,
   systemRandom,
 } from './index.ts';
-import { untilTurned } from '@cluster-apiserver/testkit/until';
 
 test.each([
   ['0', 0],
@@ -139,35 +137,4 @@ test('whatever was thrown has a message, and may have a code', () => {
   expect(errorCode(Object.assign(new Error('gone'), { code: 'ENOENT' }))).toBe('ENOENT');
   for (const other of [new Error('plain'), { code: 5 }, null, undefined, 'ENOENT'])
     expect(errorCode(other)).toBeUndefined();
-});
-
-describe('polling for changes', () => {
-  const started = (): { contents: string[]; used: string[]; failures: unknown[]; stop: () => void } => {
-    const run = { contents: ['a'], used: [] as string[], failures: [] as unknown[], stop: () => {} };
-    const step = (): string => (run.contents.length > 1 ? run.contents.shift() : run.contents[0]) as string;
-    run.stop = pollChanges(
-      {
-        clock: systemClock,
-        pollMs: 1,
-        read: async () => step(),
-        isEqual: (one, other) => one === other,
-        apply: (next) => {
-          if (next.startsWith('bad')) throw new Error(next);
-          run.used.push(next);
-        },
-        onError: (error) => run.failures.push(error),
-      },
-      'a',
-    );
-    return run;
-  };
-  test('applies changed values, reports an invalid one once and keeps the last valid one', async () => {
-    const run = started();
-    run.contents = ['a', 'b', 'b', 'bad', 'bad', 'bad', 'b', 'c', 'bad', 'end'];
-    await untilTurned(() => run.used.includes('end'));
-    run.stop();
-    // The value from before an error is applied once more when it is back.
-    expect(run.used).toEqual(['b', 'b', 'c', 'end']);
-    expect(run.failures.map(String)).toEqual(['Error: bad', 'Error: bad']);
-  });
 });

@@ -19,7 +19,6 @@ export { Coalescer } from './coalescer.ts';
 export { type Clock, sleep, systemClock } from './clock.ts';
 export { errorCode, errorMessage } from './error.ts';
 export { formatDuration, parseDuration } from './duration.ts';
-export { pollChanges } from './poll-changes.ts';
 export { invariant, requireValue, unreachable } from './invariant.ts';
 export { bytesOfText, bytesOfValue, keepText } from './kept-text.ts';
 export { type LatencyPart, latencyParts, LatencyTracker, trackLatency } from './latency.ts';

@@ -17,7 +17,7 @@ export { defaultStreamsMax } from './listener/limits.ts';
 export type { ReportFailure } from './listener/callback-guard.ts';
 export { type Listener, listen } from './listener/listener.ts';
 export { cutOffResponses, type ListenerMeasures, refusedBodies, refusedConnections } from './listener/measures.ts';
-export { checkCertificate, followCertificate, type ServingCertificate } from './listener/serving-certificate.ts';
+export { checkCertificate, type ServingCertificate } from './listener/serving-certificate.ts';
 export { openApiRoutes } from './openapi/openapi.ts';
 export type { RequestInfo } from './request-info.ts';
 export { textResponse } from './responses.ts';

@@ -1,5 +1,4 @@
 import { createSecureContext } from 'node:tls';
-import { type Clock, pollChanges } from '@cluster-apiserver/base';
 
 /** A certificate chain and its key, both as PEM. */
 export interface ServingCertificate {
@@ -10,37 +9,6 @@ export interface ServingCertificate {
 /** Throws if the certificate or key is invalid or they do not match, as between the two writes of a rotation. */
 export function checkCertificate({ cert, key }: ServingCertificate): void {
   createSecureContext({ cert, key });
-}
-
-/** Polling two small files is cheap, and this is fast enough for an operator who watches a rotation. */
-const certificatePollMs = 2_000;
-
-export interface CertificateSource {
-  readonly read: () => Promise<ServingCertificate>;
-  readonly clock: Clock;
-  readonly report: (what: string, error: unknown) => void;
-}
-
-/** Reloads the certificate when it changes. An invalid one is reported, and the previous one stays in use. */
-export function followCertificate(
-  { read, clock, report }: CertificateSource,
-  current: ServingCertificate,
-  use: (next: ServingCertificate) => void,
-): () => void {
-  return pollChanges(
-    {
-      clock,
-      pollMs: certificatePollMs,
-      read,
-      isEqual: (one, other) => one.cert.equals(other.cert) && one.key.equals(other.key),
-      apply: (next) => {
-        checkCertificate(next);
-        use(next);
-      },
-      onError: (error) => report('cannot reload the serving certificate; keeping the previous one', error),
-    },
-    current,
-  );
 }
 
 /** Cipher suites with forward secrecy and authenticated encryption; the first three are those of TLS 1.3. */

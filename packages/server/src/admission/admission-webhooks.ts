@@ -1,23 +1,51 @@
+import type { CleanupStack, Clock, Random } from '@cluster-apiserver/base';
 import { admissionRegistration } from '@cluster-apiserver/kinds';
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
 import { createHttpsClient, makeRetirable } from '@cluster-apiserver/gates';
 import {
+  type AdmissionWebhookMeasures,
   createMutatingAdmissionWebhook,
   createValidatingAdmissionWebhook,
+  type PolicyEnvironment,
   WebhookClients,
+  type WebhookPluginOptions,
 } from '@cluster-apiserver/policies';
+import type { LiveApi } from '@cluster-apiserver/registry';
+import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import { FlagError, type ServerFlags } from '../flags/flags.ts';
-import type { AdmissionDependencies, ConfiguredAdmission, WebhookCalls } from './configured-admission.ts';
 import { createAdmissionWebhookMeasures } from './admission-webhook-measures.ts';
 import type { OpenConditionMeasures } from './match-condition-measures.ts';
 import { buildStaticWebhooks } from './read-static-manifests.ts';
-import { openStaticManifests } from './static-manifests.ts';
+import type { OpenManifests } from './static-manifests.ts';
+
+/** Shared by both webhook plugins. */
+export interface WebhookCalls extends Pick<WebhookPluginOptions, 'clients' | 'failed'> {
+  readonly measures: Readonly<Record<'admit' | 'validating', AdmissionWebhookMeasures>>;
+}
+
+export interface WebhookDependencies {
+  readonly api: LiveApi;
+  readonly policyEnvironment: PolicyEnvironment;
+  readonly openManifests: OpenManifests;
+  readonly webhookCalls: WebhookCalls;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
 
 export function openWebhookCalls(
   flags: ServerFlags,
-  { metrics, log, clock, cleanup }: Pick<AdmissionDependencies, 'metrics' | 'log' | 'clock' | 'cleanup'>,
-  openConditions: OpenConditionMeasures,
+  {
+    metrics,
+    log,
+    clock,
+    conditionMeasures,
+  }: Pick<WebhookDependencies, 'log' | 'clock'> & {
+    readonly metrics: Metrics;
+    readonly conditionMeasures: OpenConditionMeasures;
+  },
+  cleanup: CleanupStack,
 ): WebhookCalls {
   const services = parseWebhookServices(flags);
   const clients = new WebhookClients({
@@ -27,7 +55,7 @@ export function openWebhookCalls(
   cleanup.defer('connections to admission webhooks', () => clients.close());
   return {
     clients,
-    measures: createAdmissionWebhookMeasures(metrics, openConditions),
+    measures: createAdmissionWebhookMeasures(metrics, conditionMeasures),
     failed: ({ webhook, configuration, isIgnored, error }) =>
       log.warn('admission webhook failed', {
         webhook,
@@ -54,22 +82,19 @@ const plugins = {
 /** Undefined if the server does not serve the kind of the webhook configurations. */
 export async function openAdmissionWebhook(
   name: keyof typeof plugins,
-  dependencies: ConfiguredAdmission,
+  { api, policyEnvironment, openManifests, webhookCalls, clock, random, log }: WebhookDependencies,
+  cleanup: CleanupStack,
 ): Promise<AdmissionPlugin | undefined> {
-  const { api, environment, webhookCalls, clock, random, log, cleanup } = dependencies;
   const { kindName, type, openPlugin } = plugins[name];
   const configurations = api.current.byGroupKind(admissionRegistration.group, kindName);
   if (!configurations) return undefined;
   const { clients, failed, measures } = webhookCalls;
   const plugin = openPlugin({
     configurations,
-    staticObjects: await openStaticManifests(
-      name,
-      [configurations],
-      (manifests) => buildStaticWebhooks(manifests, configurations),
-      dependencies,
+    staticObjects: await openManifests(name, [configurations], (manifests) =>
+      buildStaticWebhooks(manifests, configurations),
     ),
-    environment,
+    environment: policyEnvironment,
     clients,
     measures: measures[type],
     failed,

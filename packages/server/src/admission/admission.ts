@@ -1,9 +1,11 @@
+import type { CleanupStack } from '@cluster-apiserver/base';
 import { type AdmissionConfiguration, ConfigurationError, loadAdmissionConfiguration } from '@cluster-apiserver/config';
 import {
   type Admission,
   type AdmissionPlugin,
   type AdmissionPluginName,
   alwaysDenyWrites,
+  type Authorizer,
   chooseAdmissionPlugins,
   deprecatedAdmissionPlugins,
   createEventRateLimit,
@@ -13,74 +15,75 @@ import {
   createNamespaceLifecycle,
   createOwnerReferencesPermissionEnforcement,
   describeUnknownPlugin,
+  type Namespaces,
 } from '@cluster-apiserver/gates';
 import { createPolicyEnvironment, reservedNames } from '@cluster-apiserver/policies';
+import type { LiveApi } from '@cluster-apiserver/registry';
+import type { WiringContext } from '../configuration/context.ts';
 import { openAdmissionWebhook, openWebhookCalls } from './admission-webhooks.ts';
-import type { AdmissionDependencies, ConfiguredAdmission } from './configured-admission.ts';
 import { FlagError, type ServerFlags } from '../flags/flags.ts';
 import type { Files } from '../environment.ts';
 import { createAdmissionMeasures } from './admission-measures.ts';
-import { withFlagErrors, readFlagFile } from '../files/flag-files.ts';
+import { fileOf, readFlagFile, withFlagErrors } from '../files/flag-files.ts';
 import { createMatchConditionMeasures } from './match-condition-measures.ts';
 import { openPolicies } from './policies.ts';
-import { createReloadMeasures } from '../files/reload-measures.ts';
-
-/** A factory returns undefined if the plugin would have nothing to check. */
-const plugins: Readonly<
-  Record<
-    AdmissionPluginName,
-    (configured: ConfiguredAdmission) => AdmissionPlugin | undefined | Promise<AdmissionPlugin | undefined>
-  >
-> = {
-  AlwaysAdmit: () => undefined,
-  NamespaceAutoProvision: ({ namespaces }) => namespaces && createNamespaceAutoProvision(namespaces),
-  NamespaceLifecycle: ({ namespaces }) => namespaces && createNamespaceLifecycle(namespaces),
-  NamespaceExists: ({ namespaces }) => namespaces && createNamespaceExists(namespaces),
-  EventRateLimit: ({ configuration, clock }) => createEventRateLimit(configuration.EventRateLimit?.limits ?? [], clock),
-  OwnerReferencesPermissionEnforcement: ({ authorizer, api }) =>
-    createOwnerReferencesPermissionEnforcement({
-      authorizer,
-      resourceOf: (apiVersion, kind) => api.current.byKind(apiVersion, kind)?.served,
-    }),
-  MutatingAdmissionPolicy: (dependencies) => openPolicies('MutatingAdmissionPolicy', dependencies),
-  MutatingAdmissionWebhook: (dependencies) => openAdmissionWebhook('MutatingAdmissionWebhook', dependencies),
-  ValidatingAdmissionPolicy: (dependencies) => openPolicies('ValidatingAdmissionPolicy', dependencies),
-  ValidatingAdmissionWebhook: (dependencies) => openAdmissionWebhook('ValidatingAdmissionWebhook', dependencies),
-  AlwaysDeny: () => alwaysDenyWrites,
-};
+import { createManifestOpener } from './static-manifests.ts';
 
 const flag = 'admission-control-config-file';
 
+export interface AdmissionDependencies {
+  readonly api: LiveApi;
+  /** Undefined if the server does not serve namespaces. */
+  readonly namespaces: Namespaces | undefined;
+  readonly authorizer: Required<Authorizer>;
+  /** Plugins that flags cannot disable; they run before the enabled ones. */
+  readonly always: readonly AdmissionPlugin[];
+}
+
 /** The plugins that the flags enable, configured by the file of --admission-control-config-file. */
-export async function openAdmission(flags: ServerFlags, dependencies: AdmissionDependencies): Promise<Admission> {
-  const { always, clock, files, metrics, log } = dependencies;
+export async function openAdmission(
+  context: WiringContext,
+  { api, namespaces, authorizer, always }: AdmissionDependencies,
+  cleanup: CleanupStack,
+): Promise<Admission> {
+  const { flags, environment, metrics, log } = context;
+  const { clock, random, files } = environment;
   const { plugins: chosen, configuration } = await loadAdmission(flags, files);
   for (const plugin of chosen)
     if (deprecatedAdmissionPlugins.has(plugin))
       log
         .withName('admission')
         .warn('admission plugin is deprecated; remove it from --enable-admission-plugins', { plugin });
-  const manifestMeasures = createReloadMeasures({
-    ...dependencies,
-    prefix: 'apiserver_manifest_admission_config_controller',
-    what: 'static admission manifests',
-    labels: ['plugin'],
-  });
-  const environment = createPolicyEnvironment(dependencies);
   const conditionMeasures = createMatchConditionMeasures(metrics);
-  const webhookCalls = openWebhookCalls(flags, dependencies, conditionMeasures);
-  const configured = {
-    ...dependencies,
-    configuration,
-    manifestMeasures,
-    conditionMeasures,
-    environment,
-    webhookCalls,
+  const openManifests = createManifestOpener(configuration, context, cleanup);
+  const policyEnvironment = createPolicyEnvironment({ api, authorizer });
+  const policies = { api, policyEnvironment, openManifests, conditionMeasures, metrics, clock, log };
+  const webhookCalls = openWebhookCalls(flags, { metrics, log, clock, conditionMeasures }, cleanup);
+  const webhooks = { api, policyEnvironment, openManifests, webhookCalls, clock, random, log };
+  /** Undefined if the plugin would have nothing to check. */
+  const plugins: Readonly<Record<AdmissionPluginName, () => Opened | Promise<Opened>>> = {
+    AlwaysAdmit: () => undefined,
+    NamespaceAutoProvision: () => namespaces && createNamespaceAutoProvision(namespaces),
+    NamespaceLifecycle: () => namespaces && createNamespaceLifecycle(namespaces),
+    NamespaceExists: () => namespaces && createNamespaceExists(namespaces),
+    EventRateLimit: () => createEventRateLimit(configuration.EventRateLimit?.limits ?? [], clock),
+    OwnerReferencesPermissionEnforcement: () =>
+      createOwnerReferencesPermissionEnforcement({
+        authorizer,
+        resourceOf: (apiVersion, kind) => api.current.byKind(apiVersion, kind)?.served,
+      }),
+    MutatingAdmissionPolicy: () => openPolicies('MutatingAdmissionPolicy', policies, cleanup),
+    MutatingAdmissionWebhook: () => openAdmissionWebhook('MutatingAdmissionWebhook', webhooks, cleanup),
+    ValidatingAdmissionPolicy: () => openPolicies('ValidatingAdmissionPolicy', policies, cleanup),
+    ValidatingAdmissionWebhook: () => openAdmissionWebhook('ValidatingAdmissionWebhook', webhooks, cleanup),
+    AlwaysDeny: () => alwaysDenyWrites,
   };
-  const opened = await withFlagErrors(flag, () => openAll(chosen.map(async (name) => plugins[name](configured))));
+  const opened = await withFlagErrors(flag, () => openAll(chosen.map(async (name) => plugins[name]())));
   const all = [...always, reservedNames, ...opened.filter((plugin) => plugin !== undefined)];
   return createMeasuredAdmission(all, clock, createAdmissionMeasures(metrics));
 }
+
+type Opened = AdmissionPlugin | undefined;
 
 /** Throws a ConfigurationError with the problems of all plugins. */
 async function openAll<T>(opening: readonly Promise<T>[]): Promise<readonly T[]> {
@@ -108,11 +111,12 @@ export async function loadAdmission(
 }
 
 async function loadConfigurations(flags: ServerFlags, files: Files): Promise<AdmissionConfiguration> {
-  const content = await readFlagFile(flag, flags, files);
-  if (!content) return {};
+  const file = fileOf(flags, flag);
+  if (!file) return {};
+  const content = await readFlagFile(file, files);
   return withFlagErrors(flag, () =>
     loadAdmissionConfiguration(content.toString(), {
-      file: flags[flag],
+      file: file.path,
       readFile: files.read,
       problemOfName: describeUnknownPlugin,
     }),

@@ -1,27 +1,44 @@
+import type { CleanupStack, Clock } from '@cluster-apiserver/base';
 import { admissionRegistration } from '@cluster-apiserver/kinds';
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
-import { createMutatingAdmissionPolicy, createValidatingAdmissionPolicy } from '@cluster-apiserver/policies';
+import {
+  createMutatingAdmissionPolicy,
+  createValidatingAdmissionPolicy,
+  type PolicyEnvironment,
+} from '@cluster-apiserver/policies';
+import type { LiveApi } from '@cluster-apiserver/registry';
+import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
-import type { ConfiguredAdmission } from './configured-admission.ts';
 import { createMutatingPolicyMeasures, createValidatingPolicyMeasures } from './admission-policy-measures.ts';
 import { buildStaticPolicies } from './read-static-manifests.ts';
-import { openStaticManifests } from './static-manifests.ts';
+import type { OpenConditionMeasures } from './match-condition-measures.ts';
+import type { OpenManifests } from './static-manifests.ts';
 
 const plugins = {
-  MutatingAdmissionPolicy: { openPlugin: createMutatingAdmissionPolicy, openMeasures: createMutatingPolicyMeasures },
+  MutatingAdmissionPolicy: { openPlugin: createMutatingAdmissionPolicy, createMeasures: createMutatingPolicyMeasures },
   ValidatingAdmissionPolicy: {
     openPlugin: createValidatingAdmissionPolicy,
-    openMeasures: createValidatingPolicyMeasures,
+    createMeasures: createValidatingPolicyMeasures,
   },
 };
+
+export interface PolicyDependencies {
+  readonly api: LiveApi;
+  readonly policyEnvironment: PolicyEnvironment;
+  readonly openManifests: OpenManifests;
+  readonly conditionMeasures: OpenConditionMeasures;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly log: Log;
+}
 
 /** The plugin for a kind of policies; undefined if the server does not serve them. */
 export async function openPolicies(
   policyKind: keyof typeof plugins,
-  dependencies: ConfiguredAdmission,
+  { api, policyEnvironment, openManifests, conditionMeasures, metrics, clock, log }: PolicyDependencies,
+  cleanup: CleanupStack,
 ): Promise<AdmissionPlugin | undefined> {
-  const { api, environment, metrics, conditionMeasures, clock, log, cleanup } = dependencies;
-  const { openPlugin, openMeasures } = plugins[policyKind];
+  const { openPlugin, createMeasures } = plugins[policyKind];
   const [policies, bindings] = [policyKind, `${policyKind}Binding`].map((name) =>
     api.current.byGroupKind(admissionRegistration.group, name),
   );
@@ -29,14 +46,11 @@ export async function openPolicies(
   const plugin = openPlugin({
     policies,
     bindings,
-    staticObjects: await openStaticManifests(
-      policyKind,
-      [policies, bindings],
-      (manifests) => buildStaticPolicies(manifests, { policies, bindings }),
-      dependencies,
+    staticObjects: await openManifests(policyKind, [policies, bindings], (manifests) =>
+      buildStaticPolicies(manifests, { policies, bindings }),
     ),
-    environment,
-    measures: openMeasures(metrics, conditionMeasures),
+    environment: policyEnvironment,
+    measures: createMeasures(metrics, conditionMeasures),
     clock,
     compileFailed: (error) =>
       log

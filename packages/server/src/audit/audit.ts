@@ -7,13 +7,13 @@ import {
   RotatingLog,
 } from '@cluster-apiserver/audit';
 import type { CleanupStack } from '@cluster-apiserver/base';
-import { loadAuditPolicy, loadWebhookConnection } from '@cluster-apiserver/config';
+import { loadAuditPolicy } from '@cluster-apiserver/config';
 import { asError } from '../as-error.ts';
 import { FlagError, type ServerFlags } from '../flags/flags.ts';
 import { createAuditMeasures, type AuditPlugin, createBackendMeasures } from './audit-measures.ts';
-import { withFlagErrors } from '../files/flag-files.ts';
+import { fileOf } from '../files/flag-files.ts';
 import type { WiringContext } from '../configuration/context.ts';
-import { followConfiguration } from '../files/followed-configuration.ts';
+import { followConfiguration } from '../files/follow-configuration.ts';
 import { followConnection } from '../files/webhook-connection.ts';
 
 const megabyte = 1024 * 1024;
@@ -37,11 +37,14 @@ export async function openAudit(
 ): Promise<ReturnType<typeof createAuditor> | undefined> {
   const { flags, environment, metrics, log } = options;
   checkAuditFlags(flags);
-  const policy = await followConfiguration(
-    { flag: 'audit-policy-file', name: 'audit_policy', reloads: true, build: loadAuditPolicy },
-    options,
-    cleanup,
-  );
+  const file = fileOf(flags, 'audit-policy-file');
+  const policy =
+    file &&
+    (await followConfiguration(
+      { file, name: 'audit_policy', kind: 'Policy', build: (content) => loadAuditPolicy(content) },
+      options,
+      cleanup,
+    ));
   const hasBackend = flags['audit-log-path'] !== '' || flags['audit-webhook-config-file'] !== '';
   if (hasBackend !== (policy !== undefined))
     log.warn('auditing is disabled: it requires --audit-policy-file and a backend, and one of them is not set');
@@ -52,12 +55,12 @@ export async function openAudit(
   const measuresOf = createBackendMeasures(metrics, log, opened);
   const { clock } = environment;
   if (flags['audit-log-path'] !== '') {
-    const file = await openLog(options, cleanup);
+    const logFile = await openLog(options, cleanup);
     const batch = { eventsMax: Number.POSITIVE_INFINITY, charactersMax: writeCharactersMax };
     const backend = openBackend({
       ...getBackendSettings('log', flags, batch),
       format: flags['audit-log-format'],
-      send: (lines) => file.append(lines),
+      send: (lines) => logFile.append(lines),
       sendsMax: 1,
       measures: measuresOf('log'),
       clock,
@@ -85,7 +88,7 @@ export async function openAudit(
   });
   return createAuditor({
     clock,
-    policy,
+    policy: policy.current,
     backend,
     measures: createAuditMeasures(metrics),
     report: (error) => log.error('audit event truncated', { error: asError(error) }),
@@ -168,11 +171,12 @@ async function openWebhook(
   signal: AbortSignal,
   cleanup: CleanupStack,
 ): Promise<ReturnType<typeof createAuditWebhook>> {
+  const { clock, random } = environment;
   const flag = 'audit-webhook-config-file';
-  const { clock, random, files } = environment;
-  const file = flags[flag];
-  const first = await withFlagErrors(flag, () => loadWebhookConnection(file, files.read));
-  const connection = followConnection({ file, flag, first, of: 'audit webhook' }, { environment, log, records });
+  const connection = await followConnection(
+    { name: 'audit webhook', file: { flag, path: flags[flag] } },
+    { environment, log, records },
+  );
   cleanup.defer('connection of the audit webhook', connection.close);
   return createAuditWebhook({
     connection: connection.current,

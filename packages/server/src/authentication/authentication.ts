@@ -23,7 +23,8 @@ import type { ServerFlags } from '../flags/flags.ts';
 import type { CertificateMeasures } from '../files/certificate-measures.ts';
 import { openEgress } from './egress.ts';
 import type { WiringContext } from '../configuration/context.ts';
-import { followConfiguration } from '../files/followed-configuration.ts';
+import { fileOf } from '../files/flag-files.ts';
+import { followConfiguration } from '../files/follow-configuration.ts';
 import { loadOidcFlags } from './oidc-settings.ts';
 
 /** Authentication by an AuthenticationConfiguration, or by the equivalent flags. */
@@ -53,17 +54,21 @@ export async function openAuthentication(
   const { flags, environment } = options;
   const { egress, flagValues, configuredByFlags } = await loadAuthenticationFlags(flags, environment.files);
   const build = createBuilder(options, egress, cleanup);
-  const followed = await followConfiguration(
-    {
-      flag: 'authentication-config',
-      name: 'authentication',
-      reloads: true,
-      build: (content) => build(loadAuthenticationConfiguration(content, flagValues)),
-    },
-    options,
-    cleanup,
-  );
-  const current = followed ?? constant(build(configuredByFlags ?? noConfiguration, flags['oidc-signing-algs']));
+  const file = fileOf(flags, 'authentication-config');
+  const followed =
+    file &&
+    (await followConfiguration(
+      {
+        file,
+        name: 'authentication',
+        kind: 'AuthenticationConfiguration',
+        build: (content) => build(loadAuthenticationConfiguration(content, flagValues)),
+      },
+      options,
+      cleanup,
+    ));
+  const current =
+    followed?.current ?? constant(build(configuredByFlags ?? noConfiguration, flags['oidc-signing-algs']));
   return {
     tokens: { authenticateToken: (...args) => current().tokens.authenticateToken(...args) },
     isAnonymousAllowed: (path) => current().isAnonymousAllowed(path),

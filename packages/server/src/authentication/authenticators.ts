@@ -13,7 +13,7 @@ import { FlagError, type ServerFlags } from '../flags/flags.ts';
 import type { Files } from '../environment.ts';
 import { type AuthenticationOptions, openAuthentication } from './authentication.ts';
 import { openClientCertificates } from './client-certificates.ts';
-import { readFlagFile } from '../files/flag-files.ts';
+import { fileOf, readFlagFile } from '../files/flag-files.ts';
 import { openWebhookTokens } from './webhook-tokens.ts';
 
 export interface Authenticators {
@@ -48,8 +48,9 @@ export async function openAuthenticators(
 }
 
 export async function readTokenFile(flags: ServerFlags, files: Files): Promise<readonly TokenAuthenticator[]> {
-  const tokens = await readFlagFile('token-auth-file', flags, files);
-  if (!tokens) return [];
+  const file = fileOf(flags, 'token-auth-file');
+  if (!file) return [];
+  const tokens = await readFlagFile(file, files);
   try {
     return [createStaticTokenAuthenticator(tokens.toString())];
   } catch (error) {

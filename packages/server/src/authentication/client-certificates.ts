@@ -1,4 +1,4 @@
-import { pollChanges, type CleanupStack, requireValue } from '@cluster-apiserver/base';
+import type { CleanupStack } from '@cluster-apiserver/base';
 import { type Authorities, readAuthorities, sharesAuthority } from '@cluster-apiserver/certificates';
 import {
   type Authenticator,
@@ -8,10 +8,12 @@ import {
 import type { Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { Files } from '../environment.ts';
-import { FlagError, type ServerFlags } from '../flags/flags.ts';
 import type { CertificateMeasures } from '../files/certificate-measures.ts';
+import { type FlagFile, fileOf, readFlagFile } from '../files/flag-files.ts';
+import { type Followed, followFiles } from '../files/follow-files.ts';
 import type { WiringContext } from '../configuration/context.ts';
-import { readFlagFile } from '../files/flag-files.ts';
+import { FlagError } from '../flags/flag.ts';
+import type { ServerFlags } from '../flags/flags.ts';
 
 const ofClients = 'client-ca-file';
 const ofProxies = 'requestheader-client-ca-file';
@@ -28,44 +30,47 @@ export async function openClientCertificates(
   const { flags, environment } = options;
   const { clock } = environment;
   const allowedNames = flags['requestheader-allowed-names'];
-  const current: Partial<Record<AuthorityFlag, Authorities>> = {};
-  const use = (flag: AuthorityFlag, next: Authorities): void => {
-    const other = current[flag === ofClients ? ofProxies : ofClients];
-    // Otherwise every client with a certificate could impersonate any user by headers.
-    if (allowedNames.length === 0 && other && sharesAuthority(next, other))
+  const followed: { clients?: Followed<Authorities>; proxies?: Followed<Authorities> } = {};
+  // Otherwise every client with a certificate could impersonate any user by headers.
+  const requireOther = (next: Authorities, other: Followed<Authorities> | undefined): void => {
+    if (allowedNames.length === 0 && other && sharesAuthority(next, other.current()))
       throw new Error(
         `--${ofClients} and --${ofProxies} share an authority, so --requestheader-allowed-names is needed`,
       );
-    current[flag] = next;
   };
-  const known = async (flag: AuthorityFlag): Promise<(() => Authorities) | undefined> => {
-    if (!(await followAuthorities(flag, options, cleanup, (next) => use(flag, next)))) return undefined;
-    return () => requireValue(current[flag], 'followAuthorities has set it, and it is never removed');
-  };
-  const clients = await known(ofClients);
-  const proxies = await known(ofProxies);
+  const clientFile = fileOf(flags, ofClients);
+  if (clientFile)
+    followed.clients = await followAuthorities(
+      { file: clientFile, use: 'client-ca', check: (next) => requireOther(next, followed.proxies) },
+      options,
+      cleanup,
+    );
+  const proxyFile = fileOf(flags, ofProxies);
+  if (proxyFile)
+    followed.proxies = await followAuthorities(
+      { file: proxyFile, use: 'requestheader-client-ca', check: (next) => requireOther(next, followed.clients) },
+      options,
+      cleanup,
+    );
   const headers = {
     user: toHeaderNames(flags['requestheader-username-headers']),
     uid: toHeaderNames(flags['requestheader-uid-headers']),
     group: toHeaderNames(flags['requestheader-group-headers']),
     extraPrefix: toHeaderNames(flags['requestheader-extra-headers-prefix']),
   };
+  const { clients, proxies } = followed;
   return [
-    ...(proxies ? [createFrontProxyAuthenticator({ authorities: proxies, allowedNames, headers, clock })] : []),
+    ...(proxies ? [createFrontProxyAuthenticator({ authorities: proxies.current, allowedNames, headers, clock })] : []),
     ...(clients
-      ? [createClientCertificateAuthenticator(clients, clock, createExpirationMeasure(options.metrics))]
+      ? [createClientCertificateAuthenticator(clients.current, clock, createExpirationMeasure(options.metrics))]
       : []),
   ];
 }
-
-type AuthorityFlag = typeof ofClients | typeof ofProxies;
 
 export interface ClientCertificateOptions
   extends Pick<WiringContext, 'flags' | 'environment' | 'log' | 'metrics' | 'records'> {
   readonly certificates: CertificateMeasures;
 }
-
-const useOf = { [ofClients]: 'client-ca', [ofProxies]: 'requestheader-client-ca' } as const;
 
 /** Buckets of kube-apiserver: from an expired certificate to a year, in seconds. */
 const remainingBuckets = [
@@ -85,61 +90,53 @@ function createExpirationMeasure(metrics: Metrics): (remainingSeconds: number) =
 
 const toHeaderNames = (headers: readonly string[]): string[] => headers.map((header) => header.toLowerCase());
 
-/** Short, so that a removed CA stops being trusted within seconds. The file is small. */
-const pollMs = 1_000;
+interface AuthoritiesFile {
+  readonly file: FlagFile;
+  readonly use: 'client-ca' | 'requestheader-client-ca';
+  /** Throws for authorities that must not be used. */
+  readonly check: (next: Authorities) => void;
+}
 
-function useFile<T>(flag: AuthorityFlag, file: string, act: () => T): T {
+async function followAuthorities(
+  { file, use, check }: AuthoritiesFile,
+  { environment, log, certificates, records }: ClientCertificateOptions,
+  cleanup: CleanupStack,
+): Promise<Followed<Authorities>> {
+  const followed = await followFiles(
+    {
+      name: 'client CA bundle',
+      files: [{ ...file, kind: 'certificates' }],
+      read: () => readFlagFile(file, environment.files),
+      bytesOf: (content) => [content],
+      build: (content) => parseAuthorities(file, content, check),
+      measures: certificates(use, [use]),
+    },
+    { environment, log, records },
+  );
+  cleanup.defer(`--${file.flag}`, followed.close);
+  return followed;
+}
+
+function parseAuthorities(
+  { flag, path }: FlagFile,
+  content: Buffer,
+  check: (next: Authorities) => void = () => {},
+): Authorities {
   try {
-    return act();
+    const authorities = readAuthorities(content.toString());
+    check(authorities);
+    return authorities;
   } catch (error) {
-    throw new FlagError([`--${flag}: ${file} is not usable: ${asError(error).message}`]);
+    throw new FlagError([`--${flag}: ${path} is not usable: ${asError(error).message}`]);
   }
 }
 
 /** The CA bundles that flags name. Throws a FlagError for a file that is none. */
-export async function loadAuthorities(flag: AuthorityFlag, flags: ServerFlags, files: Files): Promise<void> {
-  const content = await readFlagFile(flag, flags, files);
-  if (content) useFile(flag, flags[flag], () => readAuthorities(content.toString()));
-}
-
-async function followAuthorities(
-  flag: AuthorityFlag,
-  { flags, environment: { clock, files }, log, certificates, records }: ClientCertificateOptions,
-  cleanup: CleanupStack,
-  use: (next: Authorities) => void,
-): Promise<boolean> {
-  const first = await readFlagFile(flag, flags, files);
-  if (!first) return false;
-  const file = flags[flag];
-  useFile(flag, file, () => use(readAuthorities(first.toString())));
-  const record = records.add({ flag, kind: 'certificates', path: file });
-  record.applied(first);
-  certificates.inUse(useOf[flag], first);
-  const stop = pollChanges(
-    {
-      clock,
-      pollMs,
-      read: () => files.read(file),
-      isEqual: (one, other) => one.equals(other),
-      apply: (content) => {
-        use(readAuthorities(content.toString()));
-        record.applied(content);
-        certificates.inUse(useOf[flag], content);
-        certificates.reloaded(useOf[flag], 'success');
-        log.withName('authentication').info('client CA bundle reloaded', { flag, file });
-      },
-      onError: (error) => {
-        record.failed(error);
-        certificates.reloaded(useOf[flag], 'failure');
-        log.withName('authentication').error('cannot reload the client CA bundle; keeping the previous one', {
-          flag,
-          file,
-          error: asError(error),
-        });
-      },
-    },
-    first,
-  );
-  cleanup.defer(`--${flag}`, stop);
-  return true;
+export async function loadAuthorities(
+  flag: typeof ofClients | typeof ofProxies,
+  flags: ServerFlags,
+  files: Files,
+): Promise<void> {
+  const file = fileOf(flags, flag);
+  if (file) parseAuthorities(file, await readFlagFile(file, files));
 }

@@ -2,14 +2,15 @@ import { type EgressProxy, Findings, readEgressSelectorConfiguration, readEgress
 import { type Dial, createProxyDial } from '@cluster-apiserver/gates';
 import type { ServerFlags } from '../flags/flags.ts';
 import type { Files } from '../environment.ts';
-import { withFlagErrors, readFlagFile } from '../files/flag-files.ts';
+import { fileOf, readFlagFile, withFlagErrors } from '../files/flag-files.ts';
 
 const flag = 'egress-selector-config-file';
 
 /** How to connect to each network of the file; undefined for direct connections. */
 export async function openEgress(flags: ServerFlags, files: Files): Promise<ReadonlyMap<string, Dial | undefined>> {
-  const content = (await readFlagFile(flag, flags, files))?.toString();
-  if (content === undefined) return new Map();
+  const file = fileOf(flags, flag);
+  if (!file) return new Map();
+  const content = (await readFlagFile(file, files)).toString();
   return withFlagErrors(flag, async () => {
     const findings = new Findings(content);
     const configuration = readEgressSelectorConfiguration(content, findings);

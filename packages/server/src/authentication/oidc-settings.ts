@@ -9,7 +9,8 @@ import { algorithmNames } from '@cluster-apiserver/gates';
 import { FlagError, isGiven } from '../flags/flag.ts';
 import type { ServerFlags } from '../flags/flags.ts';
 import type { Files } from '../environment.ts';
-import { loadCertificates } from '../files/pem-files.ts';
+import { fileOf, readFlagFile } from '../files/flag-files.ts';
+import { requireCertificates } from '../files/pem-files.ts';
 
 /** The path of each flag in the equivalent configuration. */
 const flagPaths = {
@@ -34,13 +35,21 @@ export async function loadOidcFlags(
   const given = names.filter((name) => isGiven(flags, name));
   if (given.length === 0) return undefined;
   checkCombination(flags, given);
-  const certificateAuthority = (await loadCertificates('oidc-ca-file', flags, files))?.toString();
+  const certificateAuthority = await loadIssuerCertificates(flags, files);
   try {
     return loadAuthenticationConfiguration(JSON.stringify(toDocument(flags, certificateAuthority)), said);
   } catch (error) {
     if (error instanceof ConfigurationError) throw new FlagError(error.faults.map(toFlagFault));
     throw error;
   }
+}
+
+async function loadIssuerCertificates(flags: ServerFlags, files: Files): Promise<string | undefined> {
+  const file = fileOf(flags, 'oidc-ca-file');
+  if (!file) return undefined;
+  const content = await readFlagFile(file, files);
+  requireCertificates(file, content);
+  return content.toString();
 }
 
 function checkCombination(flags: ServerFlags, given: readonly string[]): void {

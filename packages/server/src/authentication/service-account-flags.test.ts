@@ -15,8 +15,8 @@ test('the first issuer signs, and the audiences default to all issuers', () => {
     issuers,
     audiences: issuers,
     lifetimeSecondsMax: undefined,
-    signingKeyFile: 'key',
-    keyFiles: [],
+    signingKey: { flag: 'service-account-signing-key-file', path: 'key' },
+    otherKeys: [],
     keySetUri: '',
   });
   expect(
@@ -27,7 +27,11 @@ test('the first issuer signs, and the audiences default to all issuers', () => {
       'service-account-key-file=two',
       'service-account-max-token-expiration=1h',
     ),
-  ).toMatchObject({ audiences: ['us', 'them'], keyFiles: ['one', 'two'], lifetimeSecondsMax: 3600 });
+  ).toMatchObject({
+    audiences: ['us', 'them'],
+    otherKeys: [{ path: 'one' }, { path: 'two' }],
+    lifetimeSecondsMax: 3600,
+  });
 });
 
 describe('invalid combinations are reported', () => {

@@ -1,3 +1,4 @@
+import type { FlagFile } from '../files/flag-files.ts';
 import { FlagError } from '../flags/flag.ts';
 import type { ServerFlags } from '../flags/flags.ts';
 
@@ -7,8 +8,8 @@ export interface ServiceAccountSettings {
   readonly issuers: readonly [string, ...string[]];
   readonly audiences: readonly string[];
   readonly lifetimeSecondsMax: number | undefined;
-  readonly signingKeyFile: string;
-  readonly keyFiles: readonly string[];
+  readonly signingKey: FlagFile;
+  readonly otherKeys: readonly FlagFile[];
   /** Empty to derive it from the issuer. */
   readonly keySetUri: string;
 }
@@ -27,8 +28,8 @@ export function parseServiceAccountFlags(flags: ServerFlags): ServiceAccountSett
     issuers: [first, ...others],
     audiences: getApiAudiences(flags),
     lifetimeSecondsMax: maximumMs === 0 ? undefined : Math.floor(maximumMs / 1000),
-    signingKeyFile: flags['service-account-signing-key-file'],
-    keyFiles: flags['service-account-key-file'],
+    signingKey: { flag: 'service-account-signing-key-file', path: flags['service-account-signing-key-file'] },
+    otherKeys: flags['service-account-key-file'].map((path) => ({ flag: 'service-account-key-file', path })),
     keySetUri: flags['service-account-jwks-uri'],
   };
 }

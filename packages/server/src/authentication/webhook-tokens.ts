@@ -1,8 +1,7 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
-import { loadWebhookConnection } from '@cluster-apiserver/config';
 import { createTokenCache, type TokenAuthenticator, createTokenWebhook } from '@cluster-apiserver/gates';
 import type { AuthenticationOptions } from './authentication.ts';
-import { withFlagErrors } from '../files/flag-files.ts';
+import { fileOf } from '../files/flag-files.ts';
 import { getApiAudiences } from './service-account-settings.ts';
 import { followConnection } from '../files/webhook-connection.ts';
 
@@ -13,11 +12,10 @@ export async function openWebhookTokens(
   { flags, environment, log, records, countTokenLookup }: AuthenticationOptions,
   cleanup: CleanupStack,
 ): Promise<TokenAuthenticator | undefined> {
-  const { clock, random, files } = environment;
-  const file = flags[flag];
-  if (file === '') return undefined;
-  const first = await withFlagErrors(flag, () => loadWebhookConnection(file, files.read));
-  const followed = followConnection({ file, first, of: 'token webhook', flag }, { environment, log, records });
+  const { clock, random } = environment;
+  const file = fileOf(flags, flag);
+  if (!file) return undefined;
+  const followed = await followConnection({ name: 'token webhook', file }, { environment, log, records });
   cleanup.defer('connections to the token webhook', followed.close);
   const stopped = new AbortController();
   cleanup.defer('questions to the token webhook', () => stopped.abort(new Error('the server stops')));

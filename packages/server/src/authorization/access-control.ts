@@ -20,7 +20,7 @@ export async function openAccessControl(
   served: ServedResources,
   cleanup: CleanupStack,
 ): Promise<AccessControl> {
-  const { clock, random, files } = context.environment;
+  const { clock, random } = context.environment;
   const rbac = openRbac({ ...context, ...served, clock, random }, cleanup);
   const { forRequests, forAdmission } = await openAuthorization(
     { ...context, rbac: rbac?.authorizer ?? uniteAuthorizers([]) },
@@ -30,15 +30,7 @@ export async function openAccessControl(
     ...(rbac ? [rbac.createEscalationCheck(forRequests)] : []),
     ...openParamRights(served.api, forAdmission),
   ];
-  const admission = await openAdmission(context.flags, {
-    ...context,
-    ...served,
-    clock,
-    random,
-    files,
-    authorizer: forAdmission,
-    always,
-    cleanup,
-  });
+  const { api, namespaces } = served;
+  const admission = await openAdmission(context, { api, namespaces, authorizer: forAdmission, always }, cleanup);
   return { authorizer: forRequests, admission, rbac };
 }

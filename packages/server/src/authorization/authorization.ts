@@ -17,14 +17,16 @@ import {
   mastersGroup,
   createGroupAuthorizer,
   createWebhookAuthorizer,
+  type WebhookMeasures,
 } from '@cluster-apiserver/gates';
 import type { Files } from '../environment.ts';
 import type { ServerFlags } from '../flags/flags.ts';
 import { checkAuthorizationFlags, loadAuthorizationFlags } from './authorization-settings.ts';
 import { createAuthorizationMeasures } from './authorization-measures.ts';
 import type { WiringContext } from '../configuration/context.ts';
-import { followConfiguration } from '../files/followed-configuration.ts';
-import { type FollowedConnection, followConnection } from '../files/webhook-connection.ts';
+import { fileOf } from '../files/flag-files.ts';
+import { followConfiguration } from '../files/follow-configuration.ts';
+import { followConnection } from '../files/webhook-connection.ts';
 
 export interface AuthorizationOptions extends WiringContext {
   /** Whether --authorization-always-allow-paths contains a path. */
@@ -46,21 +48,30 @@ export interface Authorization {
 export async function openAuthorization(options: AuthorizationOptions, cleanup: CleanupStack): Promise<Authorization> {
   const { flags, environment, isAlwaysAllowed } = options;
   checkAuthorizationFlags(flags);
-  const chains = await openChains(options, cleanup);
-  const followed = await followConfiguration(
-    {
-      flag: 'authorization-config',
-      name: 'authorization',
-      reloads: true,
-      build: async (content) => chains.open(await loadAuthorizationFile(content, flags, environment.files)),
-      close: (old) => old.retire(),
-    },
-    options,
-    cleanup,
-  );
-  const configured = followed
-    ? delegateToCurrent(() => followed().authorizer)
-    : chains.open(await loadAuthorizationFlags(flags, environment.files)).authorizer;
+  const openChain = await createChainOpener(options, cleanup);
+  const file = fileOf(flags, 'authorization-config');
+  const configured = file
+    ? delegateToCurrent(
+        (
+          await followConfiguration(
+            {
+              file,
+              name: 'authorization',
+              kind: 'AuthorizationConfiguration',
+              build: async (content, opened) =>
+                openChain(await loadAuthorizationFile(content, flags, environment.files), opened),
+              retire: ({ lastsMs }, opened) =>
+                opened.defer(
+                  'end of an authorization configuration',
+                  environment.clock.after(lastsMs + retireSlackMs, () => void opened.close()),
+                ),
+            },
+            options,
+            cleanup,
+          )
+        ).current,
+      )
+    : await openChain(await loadAuthorizationFlags(flags, environment.files), cleanup);
   const privileged = createGroupAuthorizer([mastersGroup]);
   return {
     forRequests: uniteAuthorizers([privileged, createPathAuthorizer(isAlwaysAllowed), configured]),
@@ -83,131 +94,106 @@ const delegateToCurrent = (current: () => Required<Authorizer>): Required<Author
   rulesOf: (user, namespace, call) => current().rulesOf(user, namespace, call),
 });
 
-interface AuthorizerChain {
-  readonly authorizer: Required<Authorizer>;
-  /** Closes the chain once the requests that use it have ended. */
-  readonly retire: () => void;
+interface AuthorizerChain extends Required<Authorizer> {
+  /** How long a request may use it. */
+  readonly lastsMs: number;
 }
 
 /** Added to the timeouts of its webhooks, after which no request uses a chain any more. */
 const retireSlackMs = 1_000;
 
-async function openChains(options: AuthorizationOptions, cleanup: CleanupStack): Promise<AuthorizerChains> {
+type OpenChain = (configuration: AuthorizationConfiguration, opened: CleanupStack) => Promise<AuthorizerChain>;
+
+/** Opens the authorizers of a configuration, whose webhooks are closed by its cleanup. */
+async function createChainOpener(options: AuthorizationOptions, cleanup: CleanupStack): Promise<OpenChain> {
   const measures = createAuthorizationMeasures(options.metrics);
-  const chains = new AuthorizerChains(options, measures, await followPolicies(options, cleanup));
-  cleanup.defer('authorization webhooks', () => chains.close());
-  return chains;
-}
-
-/** Opens the chain of each configuration, of which retired ones close later. */
-class AuthorizerChains {
-  readonly #options: AuthorizationOptions;
-  readonly #measures: ReturnType<typeof createAuthorizationMeasures>;
-  readonly #policies: Required<Authorizer>;
-  readonly #stopped = new AbortController();
-  readonly #closings = new Set<() => void>();
-
-  constructor(
-    options: AuthorizationOptions,
-    measures: ReturnType<typeof createAuthorizationMeasures>,
-    policies: Required<Authorizer>,
-  ) {
-    this.#options = options;
-    this.#measures = measures;
-    this.#policies = policies;
-  }
-
-  open({ authorizers }: AuthorizationConfiguration): AuthorizerChain {
-    const connections: FollowedConnection[] = [];
-    const chain = authorizers.map((one) =>
-      countDecisions(this.#createAuthorizer(one, connections), this.#measures.decided(one.type, one.name)),
-    );
-    let cancel = (): void => {};
-    const close = (): void => {
-      cancel();
-      this.#closings.delete(close);
-      for (const connection of connections) connection.close();
-    };
-    this.#closings.add(close);
-    const lastsMs = authorizers.reduce((sum, one) => sum + (one.type === 'Webhook' ? one.webhook.timeoutMs : 0), 0);
-    return {
-      authorizer: uniteAuthorizers(chain),
-      retire: () => {
-        if (this.#stopped.signal.aborted) close();
-        else cancel = this.#options.environment.clock.after(lastsMs + retireSlackMs, close);
-      },
-    };
-  }
-
-  close(): void {
-    this.#stopped.abort(new Error('the server stops'));
-    for (const close of this.#closings) close();
-  }
-
-  #createAuthorizer(configured: AuthorizerConfiguration, connections: FollowedConnection[]): Authorizer {
+  const policies = await openAbac(options, cleanup);
+  const openAuthorizer = (
+    configured: AuthorizerConfiguration,
+    opened: CleanupStack,
+  ): Authorizer | Promise<Authorizer> => {
     switch (configured.type) {
       case 'AlwaysAllow':
         return alwaysAllow;
       case 'AlwaysDeny':
         return alwaysDeny;
       case 'RBAC':
-        return this.#options.rbac;
+        return options.rbac;
       case 'ABAC':
-        return this.#policies;
-      case 'Webhook': {
-        const { name, webhook } = configured;
-        const connection = openConnection(name, webhook, this.#options);
-        connections.push(connection);
-        return this.#createWebhook(name, webhook, connection);
-      }
+        return policies;
+      case 'Webhook':
+        return openWebhook(
+          configured.name,
+          configured.webhook,
+          { ...options, measures: measures.webhook(configured.name) },
+          opened,
+        );
       default:
         return unreachable(configured);
     }
-  }
-
-  #createWebhook(name: string, webhook: WebhookConfiguration, connection: FollowedConnection): Authorizer {
-    const { environment, log } = this.#options;
-    return createWebhookAuthorizer({
-      ...webhook,
-      name,
-      connection: connection.current,
-      clock: environment.clock,
-      random: environment.random,
-      signal: this.#stopped.signal,
-      measures: this.#measures.webhook(name),
-      failed: (error) =>
-        log.withName('authorization').warn('authorization webhook failed', { authorizer: name, error }),
-    });
-  }
+  };
+  return async ({ authorizers }, opened) => {
+    const chain: Authorizer[] = [];
+    // One after the other: if one cannot be opened, the cleanup has all that are open.
+    for (const one of authorizers)
+      chain.push(countDecisions(await openAuthorizer(one, opened), measures.decided(one.type, one.name)));
+    const lastsMs = authorizers.reduce((sum, one) => sum + (one.type === 'Webhook' ? one.webhook.timeoutMs : 0), 0);
+    return { ...uniteAuthorizers(chain), lastsMs };
+  };
 }
 
-const openConnection = (
+async function openWebhook(
   name: string,
-  { connectionFile, connection }: WebhookConfiguration,
-  { flags, environment, log, records }: AuthorizationOptions,
-): FollowedConnection =>
-  followConnection(
+  webhook: WebhookConfiguration,
+  options: AuthorizationOptions & { readonly measures: WebhookMeasures },
+  opened: CleanupStack,
+): Promise<Authorizer> {
+  const {
+    flags,
+    environment: { clock, random },
+    log,
+    measures,
+  } = options;
+  const connection = await followConnection(
     {
-      file: connectionFile,
-      first: connection,
-      of: `authorizer ${JSON.stringify(name)}`,
-      flag: flags['authorization-config'] === '' ? 'authorization-webhook-config-file' : 'authorization-config',
+      name: `authorizer ${JSON.stringify(name)}`,
+      file: {
+        flag: flags['authorization-config'] === '' ? 'authorization-webhook-config-file' : 'authorization-config',
+        path: webhook.connectionFile,
+      },
+      first: webhook.connection,
     },
-    { environment, log, records },
+    options,
   );
+  opened.defer(`connections to the authorizer ${name}`, connection.close);
+  const stopped = new AbortController();
+  opened.defer(`questions to the authorizer ${name}`, () => stopped.abort(new Error('the server stops')));
+  return createWebhookAuthorizer({
+    ...webhook,
+    name,
+    connection: connection.current,
+    clock,
+    random,
+    signal: stopped.signal,
+    measures,
+    failed: (error) => log.withName('authorization').warn('authorization webhook failed', { authorizer: name, error }),
+  });
+}
 
 /** The ABAC authorizer of --authorization-policy-file; without policies if the flag is not set. */
-async function followPolicies(options: AuthorizationOptions, cleanup: CleanupStack): Promise<Required<Authorizer>> {
+async function openAbac(options: AuthorizationOptions, cleanup: CleanupStack): Promise<Required<Authorizer>> {
+  const file = fileOf(options.flags, 'authorization-policy-file');
+  if (!file) return createAbacAuthorizer([]);
+  const { clock } = options.environment;
   const followed = await followConfiguration(
     {
-      flag: 'authorization-policy-file',
+      file,
       name: 'abac_policy',
-      reloads: true,
-      build: async (content) =>
-        createAbacAuthorizer(await runTask(options.environment.clock, undefined, readAbacPolicies(content), true)),
+      kind: 'Policy',
+      build: async (content) => createAbacAuthorizer(await runTask(clock, undefined, readAbacPolicies(content), true)),
     },
     options,
     cleanup,
   );
-  return followed ? delegateToCurrent(followed) : createAbacAuthorizer([]);
+  return delegateToCurrent(followed.current);
 }

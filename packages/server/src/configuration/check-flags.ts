@@ -4,7 +4,6 @@ import {
   loadAuthenticationConfiguration,
   loadEncryptionConfiguration,
   loadTracingConfiguration,
-  loadWebhookConnection,
   parseFeatureGates,
 } from '@cluster-apiserver/config';
 import { labelNames } from '@cluster-apiserver/model/validation';
@@ -22,26 +21,52 @@ import { checkAuthorizationFlags, loadAuthorizationFlags } from '../authorizatio
 import { loadAuthorizationFile } from '../authorization/authorization.ts';
 import { loadAuthorities } from '../authentication/client-certificates.ts';
 import { parseControllers } from '../controllers/controllers.ts';
-import { type ConfigurationFlag, readFlagFile, requireFlagPairs, withFlagErrors } from '../files/flag-files.ts';
-import { loadCertificatePair, loadCertificates } from '../files/pem-files.ts';
+import { fileOf, readFlagFile, withFlagErrors } from '../files/flag-files.ts';
+import { readConnection } from '../files/webhook-connection.ts';
 import { parseServiceAccountFlags } from '../authentication/service-account-settings.ts';
 import { loadKeys } from '../authentication/service-account-keys.ts';
-import { tlsFlags } from '../serving/serving-certificate.ts';
+import { loadServingCertificate } from '../serving/serving-certificate.ts';
+import { loadEtcdCredentials } from '../storage/etcd-credentials.ts';
 
 type Check = (flags: ServerFlags, files: Files) => unknown;
 
 /** Reads a file as it is read when it is put to use. */
 const file =
-  (flag: ConfigurationFlag | 'tracing-config-file', load: (content: string) => unknown): Check =>
+  (flag: ConfigurationFlag, load: (content: string) => unknown): Check =>
   async (flags, files) => {
-    const content = await readFlagFile(flag, flags, files);
-    if (content) await withFlagErrors(flag, () => load(content.toString()));
+    const named = fileOf(flags, flag);
+    if (!named) return;
+    const content = await readFlagFile(named, files);
+    await withFlagErrors(flag, () => load(content.toString()));
   };
+
+type ConfigurationFlag =
+  | 'encryption-provider-config'
+  | 'authentication-config'
+  | 'authorization-config'
+  | 'authorization-policy-file'
+  | 'audit-policy-file'
+  | 'tracing-config-file';
 
 const webhook =
   (flag: 'authentication-token-webhook-config-file' | 'audit-webhook-config-file'): Check =>
-  (flags, files) =>
-    flags[flag] !== '' && withFlagErrors(flag, () => loadWebhookConnection(flags[flag], files.read));
+  (flags, files) => {
+    const named = fileOf(flags, flag);
+    return named && readConnection(named, files);
+  };
+
+const flagPairs = [
+  ['tls-cert-file', 'tls-private-key-file'],
+  ['etcd-certfile', 'etcd-keyfile'],
+] as const;
+
+/** Throws a FlagError for a certificate without its key, or a key without its certificate. */
+function requireFlagPairs(flags: ServerFlags): void {
+  const faults = flagPairs
+    .filter(([cert, key]) => (flags[cert] === '') !== (flags[key] === ''))
+    .map(([cert, key]) => `--${cert} and --${key} go together`);
+  if (faults.length > 0) throw new FlagError(faults);
+}
 
 const checks: readonly Check[] = [
   requireFlagPairs,
@@ -54,12 +79,8 @@ const checks: readonly Check[] = [
   parseWebhookServices,
   checkAuditFlags,
   file('encryption-provider-config', loadEncryptionConfiguration),
-  (flags, files) => loadCertificates('etcd-cafile', flags, files),
-  (flags, files) =>
-    flags['etcd-certfile'] !== '' &&
-    flags['etcd-keyfile'] !== '' &&
-    loadCertificatePair(['etcd-certfile', 'etcd-keyfile'], flags, files),
-  (flags, files) => tlsFlags.every((flag) => flags[flag] !== '') && loadCertificatePair(tlsFlags, flags, files),
+  loadEtcdCredentials,
+  loadServingCertificate,
   (flags, files) => loadAuthorities('client-ca-file', flags, files),
   (flags, files) => loadAuthorities('requestheader-client-ca-file', flags, files),
   readTokenFile,

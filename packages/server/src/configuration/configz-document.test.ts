@@ -2,9 +2,11 @@ import { expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import type { Files } from '../environment.ts';
 import { parseFlags } from '../flags/flags.ts';
-import { createFileRecords, isConfigz, recordStartupFiles } from './configz.ts';
+import { createMetrics } from '@cluster-apiserver/telemetry';
+import { createFileRecords } from '../files/file-records.ts';
+import { isConfigz, recordStartupFiles } from './configz.ts';
 
-const records = createFileRecords(systemClock);
+const records = createFileRecords(systemClock, createMetrics({ ofProcess: false }));
 const policy = records.add({ flag: 'audit-policy-file', kind: 'Policy', path: '/policy.yaml' });
 policy.applied('rules');
 policy.failed(new Error('no such file'));
@@ -37,7 +39,7 @@ test.each<[string, unknown]>([
 
 test('files that are read only at startup, such as the tracing configuration, say so', async () => {
   const files = { read: async () => Buffer.from('content') } as Partial<Files> as Files;
-  const startupRecords = createFileRecords(systemClock);
+  const startupRecords = createFileRecords(systemClock, createMetrics({ ofProcess: false }));
   await recordStartupFiles(parseFlags(['--tracing-config-file=tracing.yaml']), files, startupRecords);
   startupRecords
     .add({ flag: 'authentication-config', kind: 'AuthenticationConfiguration', path: 'a.yaml' })

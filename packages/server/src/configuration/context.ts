@@ -4,7 +4,7 @@ import type { Health, Log, Metrics } from '@cluster-apiserver/telemetry';
 import type { Environment } from '../environment.ts';
 import type { ServerFlags } from '../flags/flags.ts';
 import type { CertificateMeasures } from '../files/certificate-measures.ts';
-import type { FileRecords } from './configz.ts';
+import type { FileRecords } from '../files/file-records.ts';
 
 /** What every part that reads flags and files needs. */
 export interface WiringContext {

@@ -7,13 +7,13 @@ import { getVersionInfo } from '../version.ts';
 import { compileAlwaysAllowedPaths } from '../authorization/always-allowed-paths.ts';
 import { createCertificateMeasures } from '../files/certificate-measures.ts';
 import { checkFlags } from './check-flags.ts';
-import { createFileRecords, recordStartupFiles } from './configz.ts';
+import { recordStartupFiles } from './configz.ts';
+import { createFileRecords } from '../files/file-records.ts';
 import type { ServerContext } from './context.ts';
 import { openHealth } from '../observability/health.ts';
 import { monitorHeap } from '../observability/heap.ts';
 import { createTokenCacheMeasure } from '../observability/identity-measures.ts';
 import { publishOmittedLines } from '../observability/log-measures.ts';
-import { createFileMeasure } from '../files/reload-measures.ts';
 import { publishVersion } from '../observability/version-measures.ts';
 import { warnOfFlags } from './warn-of-flags.ts';
 
@@ -30,7 +30,7 @@ export async function openContext(
   const { gates } = parseFeatureGates(flags['feature-gates']);
   const metrics = createMetrics({ ofProcess: true });
   const slis = createMetrics({ ofProcess: false });
-  const records = createFileRecords(clock, createFileMeasure(metrics));
+  const records = createFileRecords(clock, metrics);
   const version = getVersionInfo(runtime);
   publishVersion(metrics, version, gates);
   publishOmittedLines(metrics, log);

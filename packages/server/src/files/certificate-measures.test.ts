@@ -16,9 +16,9 @@ test('publishes the earliest expiration of a bundle, and ignores invalid certifi
     ),
   );
   const broken = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
-  measures.inUse('serving', Buffer.from(`${later?.certificate}${broken}${sooner?.certificate}`));
-  measures.inUse('client-ca', Buffer.from(broken));
-  measures.inUse('etcd-ca', undefined);
+  const serving = `${later?.certificate}${broken}${sooner?.certificate}`;
+  measures('serving', ['serving', undefined]).applied([Buffer.from(serving), 'the key']);
+  measures('client-ca', ['client-ca']).applied([Buffer.from(broken)]);
   const seconds = Date.parse(new X509Certificate(String(sooner?.certificate)).validTo) / 1000;
   const lines = (await exposed(metrics)).split('\n').filter((line) => line.startsWith('apiserver_certificate_exp'));
   expect(lines).toEqual([`apiserver_certificate_expiration_timestamp_seconds{use="serving"} ${seconds}`]);

@@ -1,16 +1,18 @@
 import { X509Certificate } from 'node:crypto';
+import { splitCertificates } from '@cluster-apiserver/config';
 import type { Metrics } from '@cluster-apiserver/telemetry';
+import type { FileMeasures } from './follow-files.ts';
 
 /** The purpose of a certificate file. */
 export type CertificateUse = (typeof uses)[number];
 
 const uses = ['serving', 'client-ca', 'requestheader-client-ca', 'etcd-ca', 'etcd-client'] as const;
 
-export interface CertificateMeasures {
-  /** The content of the file is used from now on; undefined if the flag is not set. */
-  inUse(use: CertificateUse, pem: Buffer | undefined): void;
-  reloaded(use: CertificateUse, status: 'success' | 'failure'): void;
-}
+/** The metrics of files that are reloaded together as `use`, with the purpose of each; undefined for a key. */
+export type CertificateMeasures = (
+  use: CertificateUse,
+  ofFiles: readonly (CertificateUse | undefined)[],
+) => FileMeasures;
 
 /** Lets operators alert on expiring certificates and on failed reloads. */
 export function createCertificateMeasures(metrics: Metrics): CertificateMeasures {
@@ -24,21 +26,20 @@ export function createCertificateMeasures(metrics: Metrics): CertificateMeasures
     help: 'Number of reloads of certificate files, by purpose of the file and status.',
     labels: { use: uses, status: ['success', 'failure'] },
   });
-  return {
-    inUse: (use, pem) => {
-      const seconds = pem && findFirstExpirationSeconds(pem);
-      if (seconds !== undefined) expiration.set({ use }, seconds);
+  return (use, ofFiles) => ({
+    applied: (bytes) => {
+      for (const [index, ofFile] of ofFiles.entries()) {
+        const seconds = ofFile && findFirstExpirationSeconds(String(bytes[index]));
+        if (ofFile && seconds !== undefined) expiration.set({ use: ofFile }, seconds);
+      }
     },
-    reloaded: (use, status) => reloads.add({ use, status }),
-  };
+    reloaded: (status) => reloads.add({ use, status }),
+  });
 }
 
-const certificates = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
-
 /** Undefined if the file contains no valid certificate; the user of the file reports that. */
-function findFirstExpirationSeconds(pem: Buffer): number | undefined {
-  const all = Array.from(pem.toString().matchAll(certificates), ([text]) => readExpirationMs(text));
-  const known = all.filter((ms) => ms !== undefined);
+function findFirstExpirationSeconds(pem: string): number | undefined {
+  const known = splitCertificates(pem).flatMap((text) => readExpirationMs(text) ?? []);
   return known.length > 0 ? Math.min(...known) / 1000 : undefined;
 }
 

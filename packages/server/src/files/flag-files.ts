@@ -1,65 +1,51 @@
 import { errorMessage } from '@cluster-apiserver/base';
 import { ConfigurationError } from '@cluster-apiserver/config';
-import { FlagError } from '../flags/flag.ts';
-import type { ServerFlags } from '../flags/flags.ts';
 import type { Files } from '../environment.ts';
+import { FlagError } from '../flags/flag.ts';
 
-type FileFlag =
-  | 'token-auth-file'
-  | 'client-ca-file'
-  | 'authentication-token-webhook-config-file'
-  | 'authorization-webhook-config-file'
-  | 'audit-webhook-config-file'
-  | 'requestheader-client-ca-file'
-  | 'oidc-ca-file'
-  | 'egress-selector-config-file'
-  | 'admission-control-config-file'
-  | 'tracing-config-file'
-  | 'etcd-cafile'
-  | 'etcd-certfile'
-  | 'etcd-keyfile'
-  | 'tls-cert-file'
-  | 'tls-private-key-file'
-  | ConfigurationFlag;
+/** A file and the flag that names it. */
+export interface FlagFile {
+  readonly flag: string;
+  readonly path: string;
+}
 
-/** Configuration files that are reloaded. */
-export type ConfigurationFlag =
-  | 'encryption-provider-config'
-  | 'authentication-config'
-  | 'authorization-config'
-  | 'authorization-policy-file'
-  | 'audit-policy-file';
+/** The file of a flag; undefined if the flag is not set. */
+export const fileOf = <Name extends string>(
+  values: { readonly [name in Name]: string },
+  flag: Name,
+): FlagFile | undefined => (values[flag] === '' ? undefined : { flag, path: values[flag] });
 
-/** The content of the file that a flag names; undefined if the flag is not set. Errors name the flag. */
-export async function readFlagFile(name: FileFlag, flags: ServerFlags, files: Files): Promise<Buffer | undefined> {
-  const path = flags[name];
-  if (path === '') return undefined;
+/** Errors name the flag. */
+export async function readFlagFile({ flag, path }: FlagFile, files: Files): Promise<Buffer> {
   try {
     return await files.read(path);
   } catch (error) {
-    throw new FlagError([`--${name}: cannot read ${path}: ${errorMessage(error)}`]);
+    throw new FlagError([`--${flag}: cannot read ${path}: ${errorMessage(error)}`]);
   }
 }
 
+/** All contents, or one FlagError with the faults of all files that cannot be read. */
+export const readFlagFiles = (list: readonly FlagFile[], files: Files): Promise<readonly Buffer[]> =>
+  withAllFaults(list.map((file) => readFlagFile(file, files)));
+
+/** All results, or one FlagError with the faults of all that failed. */
+export async function withAllFaults<T>(results: readonly Promise<T>[]): Promise<readonly T[]> {
+  const faults: string[] = [];
+  for (const one of await Promise.allSettled(results)) {
+    if (one.status === 'fulfilled') continue;
+    if (!(one.reason instanceof FlagError)) throw one.reason;
+    faults.push(...one.reason.faults);
+  }
+  if (faults.length > 0) throw new FlagError(faults);
+  return Promise.all(results);
+}
+
 /** Converts a ConfigurationError to a FlagError that names the flag. */
-export async function withFlagErrors<T>(name: FileFlag, act: () => T | Promise<T>): Promise<T> {
+export async function withFlagErrors<T>(flag: string, act: () => T | Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
-    throw new FlagError(error.faults.map((fault) => `--${name}: ${fault}`));
+    throw new FlagError(error.faults.map((fault) => `--${flag}: ${fault}`));
   }
-}
-
-const flagPairs = [
-  ['tls-cert-file', 'tls-private-key-file'],
-  ['etcd-certfile', 'etcd-keyfile'],
-] as const;
-
-/** Throws a FlagError for a certificate without its key, or a key without its certificate. */
-export function requireFlagPairs(flags: ServerFlags): void {
-  const faults = flagPairs
-    .filter(([cert, key]) => (flags[cert] === '') !== (flags[key] === ''))
-    .map(([cert, key]) => `--${cert} and --${key} go together`);
-  if (faults.length > 0) throw new FlagError(faults);
 }

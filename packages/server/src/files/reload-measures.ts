@@ -1,33 +1,30 @@
 import { hash } from 'node:crypto';
 import type { Clock } from '@cluster-apiserver/base';
 import type { Metrics } from '@cluster-apiserver/telemetry';
+import type { FileMeasures } from './follow-files.ts';
 
-export interface ReloadMeasuresOptions {
+/** Where reloads are counted, and by which replica. */
+export interface ReloadIdentity {
+  readonly metrics: Metrics;
+  /** Identifies this process in metrics that are compared between replicas. */
+  readonly serverId: string;
+  readonly environment: { readonly clock: Clock };
+}
+
+interface ReloadNames {
   /** Prefix of the metric names. */
   readonly prefix: string;
   /** What is reloaded, such as `the encryption configuration`. */
   readonly what: string;
   /** Additional labels. */
   readonly labels?: readonly string[];
-  readonly serverId: string;
-  readonly metrics: Metrics;
-  readonly clock: Clock;
-}
-
-export interface ReloadMeasures {
-  readonly reloaded: (status: 'success' | 'failure') => void;
-  readonly applied: (content: Buffer) => void;
 }
 
 /** The reload metrics of kube-apiserver, for each combination of additional label values. */
-export function createReloadMeasures({
-  prefix,
-  what,
-  labels = [],
-  serverId,
-  metrics,
-  clock,
-}: ReloadMeasuresOptions): (values: Readonly<Record<string, string>>) => ReloadMeasures {
+export function createReloadMeasures(
+  { prefix, what, labels = [] }: ReloadNames,
+  { metrics, serverId, environment: { clock } }: ReloadIdentity,
+): (values: Readonly<Record<string, string>>) => FileMeasures {
   const more = Object.fromEntries(labels.map((label) => [label, 'any'] as const));
   const ofReloads = { ...more, apiserver_id_hash: 'any', status: ['success', 'failure'] } as const;
   const total = metrics.counter<string>({
@@ -53,23 +50,13 @@ export function createReloadMeasures({
         total.add({ ...own, status });
         last.set({ ...own, status }, clock.now() / 1000);
       },
-      applied: (content) => {
+      applied: ([content = '']) => {
         if (shown) info.set({ ...own, hash: shown }, 0);
         shown = hashOf(content);
         info.set({ ...own, hash: shown }, 1);
       },
     };
   };
-}
-
-/** Counts reloads of every file that is followed, whatever it holds: one series for each flag that names some. */
-export function createFileMeasure(metrics: Metrics): (flag: string, status: 'success' | 'failure') => void {
-  const total = metrics.counter<string>({
-    name: 'apiserver_configuration_file_reloads_total',
-    help: 'Number of reloads of changed files, by the flag that names the file and status.',
-    labels: { flag: 'any', status: ['success', 'failure'] },
-  });
-  return (flag, status) => total.add({ flag, status });
 }
 
 const hashOf = (content: Buffer | string): string => `sha256:${hash('sha256', content, 'hex')}`;

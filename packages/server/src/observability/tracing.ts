@@ -3,7 +3,7 @@ import { loadTracingConfiguration, type TracingEndpoint } from '@cluster-apiserv
 import { type Log, type Metrics, openTracer, type Tracer, type TracerMeasures } from '@cluster-apiserver/telemetry';
 import { version } from '../version.ts';
 import type { WiringContext } from '../configuration/context.ts';
-import { withFlagErrors, readFlagFile } from '../files/flag-files.ts';
+import { fileOf, readFlagFile, withFlagErrors } from '../files/flag-files.ts';
 
 const flag = 'tracing-config-file';
 
@@ -13,8 +13,9 @@ export async function openTracing(
   cleanup: CleanupStack,
 ): Promise<Tracer | undefined> {
   const { clock, random, files } = environment;
-  const content = await readFlagFile(flag, flags, files);
-  if (!content) return undefined;
+  const file = fileOf(flags, flag);
+  if (!file) return undefined;
+  const content = await readFlagFile(file, files);
   const configuration = await withFlagErrors(flag, () => loadTracingConfiguration(content.toString()));
   const address = toGrpcAddress(configuration.endpoint);
   const tracer = await openTracer({

@@ -2,15 +2,13 @@ import type { CleanupStack } from '@cluster-apiserver/base';
 import {
   type ApiRequest,
   defaultStreamsMax,
-  followCertificate,
   type Handler,
   type Listener,
   type ReportFailure,
-  type ServingCertificate,
 } from '@cluster-apiserver/pipeline';
 import { asError } from '../as-error.ts';
 import { FlagError } from '../flags/flags.ts';
-import { openServingCertificate } from './serving-certificate.ts';
+import { followServingCertificate } from './serving-certificate.ts';
 import { requestsClientCertificates } from '../authentication/client-certificates.ts';
 import type { CertificateMeasures } from '../files/certificate-measures.ts';
 import type { WiringContext } from '../configuration/context.ts';
@@ -45,11 +43,13 @@ async function withListenErrors<T>(open: () => Promise<T>): Promise<T> {
 /** Opens the port, and reloads the serving certificate when its files change. */
 export async function openListener(
   handler: Handler<ApiRequest>,
-  { flags, environment, log, metrics, records, certificates }: ListenerOptions,
+  context: ListenerOptions,
   cleanup: CleanupStack,
 ): Promise<Listener> {
+  const { flags, environment, log, metrics } = context;
   const { clock, random, listen } = environment;
-  const certificate = await openServingCertificate(flags, environment, log);
+  const certificate = await followServingCertificate(flags, context, cleanup);
+  const first = certificate.current();
   const report: ReportFailure = (what, error, request) =>
     log.withName('listener').error(what, { ...request, error: asError(error), stack: asError(error).stack });
   const measures = createListenerMeasures(metrics);
@@ -59,7 +59,7 @@ export async function openListener(
       {
         host: flags['bind-address'],
         port: flags['secure-port'],
-        certificate: certificate.current,
+        certificate: first,
         requestsCertificates: requestsClientCertificates(flags),
         clock,
         random,
@@ -76,33 +76,13 @@ export async function openListener(
       handler,
     ),
   );
-  const [certRecord, keyRecord] = [
-    records.add({ flag: 'tls-cert-file', kind: 'certificate', path: certificate.certFile }),
-    records.add({ flag: 'tls-private-key-file', kind: 'private key', path: certificate.keyFile }),
-  ];
-  const noteCertificate = ({ cert, key }: ServingCertificate): void => {
-    certRecord.applied(cert);
-    keyRecord.applied(key);
-    certificates.inUse('serving', cert);
-  };
-  noteCertificate(certificate.current);
-  const reportCertificate: ReportFailure = (what, error) => {
-    // Certificate and key are loaded together.
-    for (const record of [certRecord, keyRecord]) record.failed(error);
-    certificates.reloaded('serving', 'failure');
-    report(what, error);
-  };
   cleanup.defer('listener', async () => {
     await listener.drain(drainMs);
     await listener.close(flags['request-timeout']);
   });
-  cleanup.defer(
-    'certificate',
-    followCertificate({ read: certificate.read, clock, report: reportCertificate }, certificate.current, (next) => {
-      listener.useCertificate(next);
-      noteCertificate(next);
-      certificates.reloaded('serving', 'success');
-    }),
-  );
+  const useCertificate = (): void => listener.useCertificate(certificate.current());
+  certificate.onChange(useCertificate);
+  // It may have changed while the port was opened.
+  if (certificate.current() !== first) useCertificate();
   return listener;
 }

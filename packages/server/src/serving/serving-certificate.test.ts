@@ -1,27 +1,25 @@
-import { requireValue, seededRandom } from '@cluster-apiserver/base';
+import { CleanupStack, requireValue, seededRandom } from '@cluster-apiserver/base';
 import { createLog } from '@cluster-apiserver/telemetry';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { expect, test } from '@jest/globals';
 import { testAuthority } from '../../../certificates/test/test-authority.ts';
 import { parseFlags } from '../flags/flags.ts';
-import { openServingCertificate } from './serving-certificate.ts';
+import { followServingCertificate, loadServingCertificate } from './serving-certificate.ts';
 
 test('a failed reload names the flag and the file, as a failed start does', async () => {
-  const clock = fakeClock();
   const { certificate, privateKey } = await testAuthority('serving');
   const contents = new Map([
     ['crt', certificate],
     ['key', privateKey],
   ]);
   const files = { read: async (path: string) => Buffer.from(requireValue(contents.get(path), 'the file')) };
-  const log = createLog({ clock, format: 'text', verbosity: 0, pid: 1, write: () => true });
-  const environment = { clock, random: seededRandom(1), files };
   const flags = parseFlags(['--tls-cert-file=crt', '--tls-private-key-file=key']);
-  const { read } = await openServingCertificate(flags, environment as never, log); // it uses no more of them
+  const load = (): Promise<void> => loadServingCertificate(flags, files as never); // it only reads
+  await load();
   contents.set('crt', certificate.slice(0, 100));
-  await expect(read()).rejects.toThrow('--tls-cert-file: crt holds no certificate in PEM');
+  await expect(load()).rejects.toThrow('--tls-cert-file: crt holds no certificate in PEM');
   contents.clear();
-  await expect(read()).rejects.toThrow(
+  await expect(load()).rejects.toThrow(
     /--tls-cert-file: cannot read crt: .*\n--tls-private-key-file: cannot read key: /,
   );
 });
@@ -41,6 +39,7 @@ test.each([
   const log = createLog({ clock, format: 'text', verbosity: 0, pid: 1, write: () => true });
   const environment = { clock, random: seededRandom(1), files };
   await expect(
-    openServingCertificate(parseFlags(['--cert-dir=there']), environment as never, log), // it uses no more of them
+    // It opens nothing before that.
+    followServingCertificate(parseFlags(['--cert-dir=there']), { environment, log } as never, new CleanupStack()),
   ).rejects.toThrow(/^--cert-dir: the certificate in there cannot be used: [^\n]*$/);
 });

@@ -1,4 +1,4 @@
-import { type Clock, unreachable } from '@cluster-apiserver/base';
+import { type CleanupStack, type Clock, unreachable } from '@cluster-apiserver/base';
 import type { EncryptionProvider } from '@cluster-apiserver/config';
 import {
   aesCbc,
@@ -22,7 +22,8 @@ export interface OpenProvider {
   readonly plugin?: KmsPlugin;
 }
 
-export type ProviderFactory = (provider: EncryptionProvider) => Promise<OpenProvider>;
+/** What it opens is closed by the cleanup. */
+export type ProviderFactory = (provider: EncryptionProvider, cleanup: CleanupStack) => Promise<OpenProvider>;
 
 /** Uses the value prefixes of kube-apiserver, so that each can read data of the other. */
 export function createProviderFactory({ environment, metrics, log, recovered }: ProviderDependencies): ProviderFactory {
@@ -30,12 +31,12 @@ export function createProviderFactory({ environment, metrics, log, recovered }: 
   const observed = createTransformationMeasures(metrics, environment.clock);
   const budgetOf = createNonceBudgets(metrics, log);
   const open = createPluginOpener({ environment, metrics, log, recovered });
-  return async (provider) => {
+  return async (provider, cleanup) => {
     switch (provider.type) {
       case 'identity':
         return { keyProviders: [identityProvider] };
       case 'kms': {
-        const plugin = await open(provider);
+        const plugin = await open(provider, cleanup);
         const prefix = `k8s:enc:kms:${provider.version}:${provider.name}:`;
         return { keyProviders: [{ prefix, transformer: observed(prefix, plugin.transformer) }], plugin };
       }

@@ -5,7 +5,7 @@ import { createHealth, createLog, createMetrics } from '@cluster-apiserver/telem
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { expect, test } from '@jest/globals';
 import { parseFlags } from '../flags/flags.ts';
-import { createFileRecords } from '../configuration/configz.ts';
+import { createFileRecords } from '../files/file-records.ts';
 import { openEncryption } from './encryption.ts';
 
 const kind = (group: string, plural: string, storagePrefix?: string): Kind =>
@@ -27,6 +27,7 @@ function open(
   lines: string[] = [],
 ) {
   const clock = fakeClock();
+  const metrics = createMetrics({ ofProcess: false });
   const configuration = {
     apiVersion: 'apiserver.config.k8s.io/v1',
     kind: 'EncryptionConfiguration',
@@ -40,10 +41,10 @@ function open(
       files: { read: async () => Buffer.from(JSON.stringify(configuration)) },
       connectKms,
     },
-    metrics: createMetrics({ ofProcess: false }),
+    metrics,
     log: createLog({ clock, format: 'text', verbosity: 0, pid: 1, write: (line) => lines.push(line) }),
     serverId: '',
-    records: createFileRecords(clock),
+    records: createFileRecords(clock, metrics),
     storedKinds: new StoredKinds('/registry', kinds),
     health: createHealth({ clock, checked: () => {}, failed: () => {} }),
   };

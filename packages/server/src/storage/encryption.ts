@@ -16,7 +16,8 @@ import type { Endpoint, Health, Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import { type ProviderFactory, createProviderFactory } from './encryption-providers.ts';
 import type { WiringContext } from '../configuration/context.ts';
-import { followConfiguration } from '../files/followed-configuration.ts';
+import { fileOf } from '../files/flag-files.ts';
+import { followConfiguration } from '../files/follow-configuration.ts';
 
 /** Encryption at rest by the current configuration. */
 export interface Encryption {
@@ -39,22 +40,25 @@ export async function openEncryption(options: EncryptionOptions, cleanup: Cleanu
     for (const listener of listeners) listener();
   };
   const makeProvider = createProviderFactory({ environment, metrics, log, recovered: readable });
+  const file = fileOf(flags, flag);
+  if (!file) return { transformer: createPlainTransformer(log), onChange: () => {} };
   const reloads = flags[`${flag}-automatic-reload`];
-  const current = await followConfiguration(
+  const { current, onChange } = await followConfiguration(
     {
-      flag,
+      file,
       name: 'encryption',
+      kind: 'EncryptionConfiguration',
       reloads,
-      build: (content) => openConfiguration(loadEncryptionConfiguration(content), storedKinds, makeProvider),
+      build: (content, opened) =>
+        openConfiguration(loadEncryptionConfiguration(content), storedKinds, makeProvider, opened),
       // A new configuration is complete, with healthy plugins, before it is used to write.
-      requireHealthy: (next) => findPluginErrors(next).forEach(raise),
-      close: (old) => old.retire(),
-      changed: readable,
+      accept: (next) => findPluginErrors(next).forEach(raise),
+      retire: (old) => old.retire(),
     },
     options,
     cleanup,
   );
-  if (!current) return { transformer: createPlainTransformer(log), onChange: () => {} };
+  onChange(readable);
   // An unavailable plugin makes the server unready but does not keep it from starting: the plugin may depend on it.
   for (const fault of findPluginErrors(current()))
     log.withName('encryption').error('KMS plugin unhealthy', { error: fault });
@@ -127,21 +131,18 @@ async function openConfiguration(
   configuration: EncryptionConfiguration,
   storedKinds: StoredKinds,
   makeProvider: ProviderFactory,
+  cleanup: CleanupStack,
 ): Promise<OpenConfiguration> {
   // Each list of providers is opened once, even if it applies to many resources.
   const transformers = new Map<unknown, Transformer>();
   const plugins: KmsPlugin[] = [];
-  const close = (): void => plugins.forEach((plugin) => plugin.close());
   for (const { providers } of configuration.lists) {
-    const opened = await Promise.allSettled(providers.map(makeProvider));
-    plugins.push(...opened.flatMap((one) => (one.status === 'fulfilled' ? (one.value.plugin ?? []) : [])));
-    const failed = opened.find(({ status }) => status === 'rejected');
-    if (failed?.status === 'rejected') {
-      // A reload is tried again and again, and an open plugin is asked for its status for ever.
-      close();
-      throw failed.reason;
-    }
-    const [first, ...others] = opened.flatMap((one) => (one.status === 'fulfilled' ? one.value.keyProviders : []));
+    const opened = providers.map((provider) => makeProvider(provider, cleanup));
+    // Also those that are opened after another one has failed are closed then: an open plugin is asked for its status for ever.
+    await Promise.allSettled(opened);
+    const all = await Promise.all(opened);
+    plugins.push(...all.flatMap(({ plugin }) => plugin ?? []));
+    const [first, ...others] = all.flatMap(({ keyProviders }) => keyProviders);
     if (first) transformers.set(providers, prefixTransformer([first, ...others]));
   }
   const transformerOf = createLookup(storedKinds, ({ plural, group }) => {
@@ -151,7 +152,7 @@ async function openConfiguration(
     toStorage: (value, key, trace) => transformerOf(key).toStorage(value, key, trace),
     fromStorage: (value, key, trace) => transformerOf(key).fromStorage(value, key, trace),
   };
-  return { ...makeRetirable(transformer, close), plugins };
+  return { ...makeRetirable(transformer, () => void cleanup.close()), plugins };
 }
 
 type ResourceName = Pick<Kind, 'plural' | 'group'>;

@@ -1,3 +1,4 @@
+import type { CleanupStack } from '@cluster-apiserver/base';
 import type { KmsProvider } from '@cluster-apiserver/config';
 import { type KmsPlugin, kmsV1, kmsV2 } from '@cluster-apiserver/storage';
 import { asError } from '../as-error.ts';
@@ -19,10 +20,10 @@ export function createPluginOpener({
   metrics,
   log,
   recovered,
-}: ProviderDependencies): (provider: KmsProvider) => Promise<KmsPlugin> {
+}: ProviderDependencies): (provider: KmsProvider, cleanup: CleanupStack) => Promise<KmsPlugin> {
   const { clock, random, connectKms } = environment;
   const measuresOf = createKmsMeasures(metrics, clock);
-  return async (provider) => {
+  return async (provider, cleanup) => {
     const { version, name, socket, timeoutMs, cacheSize } = provider;
     const measures = measuresOf(provider);
     const connection = { socket, timeoutMs, clock, onCall: measures.called };
@@ -33,6 +34,7 @@ export function createPluginOpener({
       version === 'v1'
         ? kmsV1(connectKms.v1(connection), { ...options, cacheSize })
         : kmsV2(connectKms.v2(connection), options);
+    cleanup.defer('KMS plugin', () => plugin.close());
     await plugin.firstCheck;
     return plugin;
   };

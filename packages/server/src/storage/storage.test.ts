@@ -4,11 +4,12 @@ import { type GetCredentials, http2Connect, identity } from '@cluster-apiserver/
 import { StoredKinds } from '@cluster-apiserver/registry';
 import { createLog, createMetrics } from '@cluster-apiserver/telemetry';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { exposed } from '@cluster-apiserver/testkit/exposition';
 import { until } from '@cluster-apiserver/testkit/until';
 import { testAuthority } from '../../../certificates/test/test-authority.ts';
 import { parseFlags } from '../flags/flags.ts';
 import { createCertificateMeasures } from '../files/certificate-measures.ts';
-import { createFileRecords } from '../configuration/configz.ts';
+import { createFileRecords } from '../files/file-records.ts';
 import { openStorage } from './storage.ts';
 
 const pollMs = 10_000;
@@ -50,8 +51,7 @@ async function openWithFiles() {
   };
   const log = createLog({ clock, format: 'text', verbosity: 0, pid: 1, write: (line) => lines.push(line) });
   const metrics = createMetrics({ ofProcess: false });
-  const reloads: string[] = [];
-  const records = createFileRecords(clock, (flag, status) => reloads.push(`${flag}: ${status}`));
+  const records = createFileRecords(clock, metrics);
   const storage = {
     ownPrefix: '/registry/.own/',
     transformer: identity,
@@ -69,7 +69,7 @@ async function openWithFiles() {
     second,
     client,
     records,
-    reloads,
+    metrics,
     options,
     shown: () => credentials()?.cert?.toString(),
     ca: () => credentials()?.ca?.toString(),
@@ -82,12 +82,12 @@ test('the next connection to etcd uses a replaced client certificate', async () 
   files.set('cert', second.certificate);
   clock.advance(pollMs);
   // The key is not replaced yet: half of a pair is not used.
-  await until('the report', () => lines.some((line) => line.includes('keeping the old ones')) || undefined);
+  await until('the report', () => lines.some((line) => line.includes('keeping the previous one')) || undefined);
   expect(shown()).toBe(before);
   files.set('key', second.privateKey);
   await until('the reload', () => {
     clock.advance(pollMs);
-    return lines.some((line) => line.includes('etcd client credentials reloaded')) || undefined;
+    return lines.some((line) => line.includes('configuration reloaded')) || undefined;
   });
   expect(shown()).toBe(second.certificate);
   await cleanup.close();
@@ -97,19 +97,21 @@ test.each([
   ['empty', () => ''],
   ['of half a certificate', (ca: string) => `${ca}\n${ca.slice(0, 200)}`],
 ])('a CA file that is %s keeps the previous one', async (_, broken) => {
-  const { clock, cleanup, files, lines, ca, records, reloads } = await openWithFiles();
+  const { clock, cleanup, files, lines, ca, records, metrics } = await openWithFiles();
   const before = ca();
   expect(records.list().filter(({ restartRequired }) => restartRequired)).toEqual([]);
   files.set('ca', broken(String(files.get('ca'))));
   clock.advance(pollMs);
-  await until('the report', () => lines.some((line) => line.includes('keeping the old ones')) || undefined);
+  await until('the report', () => lines.some((line) => line.includes('keeping the previous one')) || undefined);
   expect(lines.join('')).toContain('--etcd-cafile: ca holds no certificates in PEM');
   expect(ca()).toBe(before);
   const flagsOfFiles = ['etcd-cafile', 'etcd-certfile', 'etcd-keyfile'];
   expect(records.list().map(({ flag, lastReloadError }) => [flag, lastReloadError?.message])).toEqual(
     flagsOfFiles.map((flag) => [flag, '--etcd-cafile: ca holds no certificates in PEM']),
   );
-  expect(reloads).toEqual(flagsOfFiles.map((flag) => `${flag}: failure`));
+  const text = await exposed(metrics);
+  for (const flag of flagsOfFiles)
+    expect(text).toContain(`apiserver_configuration_file_reloads_total{flag="${flag}",status="failure"} 1\n`);
   await cleanup.close();
 });
 

@@ -1,7 +1,6 @@
-import { pollChanges, type CleanupStack } from '@cluster-apiserver/base';
+import type { CleanupStack } from '@cluster-apiserver/base';
 import type { StoredKinds } from '@cluster-apiserver/registry';
 import {
-  type GetCredentials,
   EtcdClient,
   type EtcdEvent,
   type HistoryReplaced,
@@ -15,10 +14,10 @@ import { asError } from '../as-error.ts';
 import type { ServerFlags } from '../flags/flags.ts';
 import type { Environment } from '../environment.ts';
 import type { CertificateMeasures } from '../files/certificate-measures.ts';
-import type { FileRecords } from '../configuration/configz.ts';
+import type { FileRecords } from '../files/file-records.ts';
 import { publishDatabaseSize } from './database-size.ts';
 import { createEtcdMeasures, type StorageMeasures } from './etcd-measures.ts';
-import { loadCertificatePair, loadCertificates } from '../files/pem-files.ts';
+import { followEtcdCredentials } from './etcd-credentials.ts';
 
 /** The etcd client, and the store that encrypts values. */
 export async function openStorage(
@@ -38,13 +37,14 @@ export async function openStorage(
     readonly metrics: Metrics;
     readonly storedKinds: StoredKinds;
   },
-  { clock, random, files, connectEtcd }: Environment,
+  environment: Environment,
   log: Log,
   cleanup: CleanupStack,
 ): Promise<{ client: EtcdClient; store: FollowedStore; measures: StorageMeasures }> {
   const measures = createEtcdMeasures(metrics, storedKinds);
   const etcdLog = log.withName('etcd');
-  const credentials = await followCredentials(flags, { clock, files, certificates, records }, etcdLog, cleanup);
+  const { clock, random, connectEtcd } = environment;
+  const credentials = await followEtcdCredentials(flags, certificates, { environment, log, records }, cleanup);
   const client = new EtcdClient({
     endpoints: flags['etcd-servers'],
     connect: connectEtcd(clock, credentials, { electionTimeoutMs: flags['etcd-election-timeout'] }),
@@ -60,82 +60,6 @@ export async function openStorage(
   cleanup.defer('size of etcd', publishDatabaseSize(metrics, client));
   return { client, store: etcdStore({ client, transformer, internalPrefix: ownPrefix }), measures };
 }
-
-/** Long, because certificates are rotated long before they expire, and new connections are rare. */
-const credentialsPollMs = 10_000;
-
-/** The TLS credentials for new connections to etcd, reloaded when their files change. */
-async function followCredentials(
-  flags: ServerFlags,
-  {
-    clock,
-    files,
-    certificates,
-    records,
-  }: Pick<Environment, 'clock' | 'files'> & {
-    readonly certificates: CertificateMeasures;
-    readonly records: FileRecords;
-  },
-  log: Log,
-  cleanup: CleanupStack,
-): Promise<GetCredentials> {
-  const fileRecords = new Map(
-    credentialFiles
-      .filter(({ flag }) => flags[flag] !== '')
-      .map(({ name, flag, kind }) => [name, records.add({ flag, kind, path: flags[flag] })] as const),
-  );
-  const noteUse = (used: Credentials): void => {
-    certificates.inUse('etcd-ca', used.ca);
-    certificates.inUse('etcd-client', used.cert);
-    for (const [name, record] of fileRecords) record.applied(used[name] ?? '');
-  };
-  // Fails while only one of the two files of a pair has been replaced.
-  const read = async (): Promise<Credentials> => ({
-    ca: await loadCertificates('etcd-cafile', flags, files),
-    ...(flags['etcd-certfile'] === ''
-      ? {}
-      : await loadCertificatePair(['etcd-certfile', 'etcd-keyfile'], flags, files)),
-  });
-  let current = await read();
-  noteUse(current);
-  const stop = pollChanges<Credentials>(
-    {
-      clock,
-      pollMs: credentialsPollMs,
-      read,
-      isEqual: (one, other) => credentialFiles.every(({ name }) => isSame(one[name], other[name])),
-      apply: (next) => {
-        current = next;
-        noteUse(next);
-        certificates.reloaded('etcd-client', 'success');
-        log.info('etcd client credentials reloaded');
-      },
-      onError: (error) => {
-        // They are loaded together.
-        for (const record of fileRecords.values()) record.failed(error);
-        certificates.reloaded('etcd-client', 'failure');
-        log.error('cannot reload etcd client credentials; keeping the old ones', { error: asError(error) });
-      },
-    },
-    current,
-  );
-  cleanup.defer('etcd credentials', stop);
-  return () => {
-    const { ca, cert, key } = current;
-    return { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) };
-  };
-}
-
-const credentialFiles = [
-  { name: 'ca', flag: 'etcd-cafile', kind: 'certificates' },
-  { name: 'cert', flag: 'etcd-certfile', kind: 'certificate' },
-  { name: 'key', flag: 'etcd-keyfile', kind: 'private key' },
-] as const;
-
-type Credentials = Readonly<Partial<Record<(typeof credentialFiles)[number]['name'], Buffer | undefined>>>;
-
-const isSame = (one: Buffer | undefined, other: Buffer | undefined): boolean =>
-  one === other || (one !== undefined && other !== undefined && one.equals(other));
 
 function reportEtcd(event: EtcdEvent, log: Log, measures: StorageMeasures): void {
   switch (event.type) {

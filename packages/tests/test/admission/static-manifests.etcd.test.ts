@@ -179,11 +179,11 @@ test('changed files are applied atomically, and invalid ones leave the previous 
   const waitForLog = (text: string): Promise<true> =>
     until(text, () => logLines.some((line) => line.includes(text)) || undefined);
   await write('/etc/validating/b.yaml', '{"apiVersion":"v1","kind":"Pod"}');
-  await waitForLog('cannot reload static admission manifests');
+  await waitForLog('cannot reload the configuration');
   expect(await status('one')).toBe(422);
   await write('/etc/validating/b.yaml', '');
   await write('/etc/validating/a.yaml', policy('two'));
-  await waitForLog('static admission manifests reloaded');
+  await waitForLog('configuration reloaded');
   await until('the new policy to be active', async () => (await status('two')) === 422 || undefined);
   expect(await status('one')).toBe(201);
   const prefix = 'apiserver_manifest_admission_config_controller';

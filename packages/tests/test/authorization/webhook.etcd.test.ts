@@ -217,7 +217,7 @@ describe('A failed webhook call is decided by the failure policy', () => {
     const before = hook.calls.length;
     expect(await statusOf(at)).toBe(500);
     expect(hook.calls).toHaveLength(before);
-    await rewriteFile(at, file, hook.connection({}, other), 'webhook connection reloaded');
+    await rewriteFile(at, file, hook.connection({}, other), 'configuration reloaded');
     await until('the webhook to be called again', async () => ((await statusOf(at)) === 200 ? true : undefined));
     hook.trusted = other;
   });
@@ -232,14 +232,14 @@ describe('The connection', () => {
     const at = await open([webhook(uncached)], { files: { ...files, [file]: hook.connection(user) } });
     expect(await statusOf(at)).toBe(200);
     expect(hook.calls.at(-1)).toMatchObject({ authorization: 'Bearer one', certificate: 'CN=first' });
-    await rewriteFile(at, '/hook/token', 'two\n', 'webhook connection reloaded');
+    await rewriteFile(at, '/hook/token', 'two\n', 'configuration reloaded');
     expect(await statusOf(at)).toBe(200);
     expect(hook.calls.at(-1)).toMatchObject({ authorization: 'Bearer two', certificate: 'CN=first' });
     // A certificate without its key is not used until the key follows.
     await rewriteFile(at, '/hook/own.crt', second.chain, 'do not belong together');
     expect(await statusOf(at)).toBe(200);
     expect(hook.calls.at(-1)).toMatchObject({ certificate: 'CN=first' });
-    await rewriteFile(at, '/hook/own.key', second.privateKey, 'webhook connection reloaded');
+    await rewriteFile(at, '/hook/own.key', second.privateKey, 'configuration reloaded');
     expect(await statusOf(at)).toBe(200);
     expect(hook.calls.at(-1)).toMatchObject({ certificate: 'CN=second' });
   });

@@ -11,7 +11,7 @@ import { type Replica, type Replicas, startReplicas } from './replicas.ts';
 
 const slowTestMs = 300_000;
 const responsesBetween = 50;
-/** The files are read every second, the serving certificate every two. */
+/** The files are read every second. */
 const reloadMs = 30_000;
 const reloadsMetric = 'apiserver_configuration_file_reloads_total';
 

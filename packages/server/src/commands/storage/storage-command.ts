@@ -6,7 +6,7 @@ import { createHealth, createMetrics, type Log } from '@cluster-apiserver/teleme
 import { FlagError, parseFlags, type ServerFlags } from '../../flags/flags.ts';
 import type { Environment } from '../../environment.ts';
 import { createCertificateMeasures } from '../../files/certificate-measures.ts';
-import { createFileRecords } from '../../configuration/configz.ts';
+import { createFileRecords } from '../../files/file-records.ts';
 import { openEncryption } from '../../storage/encryption.ts';
 import { getKeyPrefixes } from '../../storage/key-prefixes.ts';
 import { openStorage } from '../../storage/storage.ts';
@@ -38,7 +38,7 @@ export async function storageCommand(
     const serverId = environment.random.uuid();
     const kinds = kindsOf({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) });
     const storedKinds = new StoredKinds(keyPrefix, kinds);
-    const records = createFileRecords(clock);
+    const records = createFileRecords(clock, metrics);
     const options = { flags, storedKinds, environment, metrics, health, log, serverId, records };
     const { transformer } = await openEncryption(options, cleanup);
     const certificates = createCertificateMeasures(metrics);
