@@ -15,7 +15,13 @@ import { type EtcdMeasures, noMeasures } from './measures.ts';
 import { type Member, Members } from './members.ts';
 import { OutageTracker } from './outage.ts';
 import { Refusals } from './refusals.ts';
-import { type CallDependencies, type EtcdCall, RetryingCall, unverifiedConnection } from './retrying-call.ts';
+import {
+  budgetLeftMs,
+  type CallDependencies,
+  type EtcdCall,
+  RetryingCall,
+  unverifiedConnection,
+} from './retrying-call.ts';
 import { StallAwareClock } from './stall-aware-clock.ts';
 import { type Connect, EtcdFault, type MemberStream } from './transport.ts';
 import { Verification } from './verification.ts';
@@ -174,10 +180,13 @@ export class EtcdClient {
     };
   }
 
-  /** Whether most members respond, as far as is known; asks those that have not responded lately. */
-  checkMajority(): boolean {
+  /**
+   * How long a series of calls may still go on that began at `sinceMs` of the stall-aware clock, as far as is known of the
+   * members; asks those that have not responded lately.
+   */
+  budgetLeftMs(sinceMs: number): number {
     this.#members.probeAll();
-    return this.#members.majorityResponds(this.stallAwareClock.nowMs());
+    return budgetLeftMs(this.#callDependencies, sinceMs, this.stallAwareClock.nowMs());
   }
 
   /** The database size of the member that responds. */

@@ -20,7 +20,12 @@ export interface Write {
 
 export type WriteOutcome =
   | { readonly applied: true; readonly revision: number }
-  | { readonly applied: false; readonly current: KeyValue | undefined };
+  | {
+      readonly applied: false;
+      readonly current: KeyValue | undefined;
+      /** When the write began, if its outcome had to be proved. */
+      readonly inDoubtSinceMs?: number;
+    };
 
 export interface WriteDependencies {
   readonly client: EtcdClient;

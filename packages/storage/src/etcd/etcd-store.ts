@@ -49,6 +49,11 @@ class EtcdStore implements FollowedStore {
   /** Part of the fence keys of this process. */
   readonly #writerId: string;
   #fenceKeys = 0;
+  /**
+   * When the writes of callers began that were in doubt until the feed showed that others came first. It shows that without
+   * a majority, too: the next write of the same caller then has no more time than this one had.
+   */
+  readonly #overtaken = new WeakMap<Call, number>();
   readonly #progress: ProgressRequester;
   readonly #operations: OperationTracker;
 
@@ -92,15 +97,19 @@ class EtcdStore implements FollowedStore {
 
   update(key: string, value: Buffer, expected: Revision, options: WriteOptions, caller: Call): Promise<Revision> {
     return this.#operations.track('update', key, caller, (call) =>
-      this.#requireApplied(key, expected, call, this.#writeValue(key, value, expected, options, call)),
+      this.#requireApplied(key, expected, caller, call, (sinceMs) =>
+        this.#writeValue(key, value, expected, options, call, sinceMs),
+      ),
     );
   }
 
   delete(key: string, expected: Revision, caller: Call): Promise<Revision> {
     const { history } = this.#client;
     const deletion = { key, after: expected, isNext: true, stored: undefined, content: undefined };
-    return this.#operations.track('delete', key, caller, async (call) =>
-      this.#requireApplied(key, expected, call, this.#write(deletion, {}, toWriteCall(call, history.number))),
+    return this.#operations.track('delete', key, caller, (call) =>
+      this.#requireApplied(key, expected, caller, call, (sinceMs) =>
+        this.#write(deletion, {}, toWriteCall(call, history.number), sinceMs),
+      ),
     );
   }
 
@@ -155,6 +164,7 @@ class EtcdStore implements FollowedStore {
     expected: number,
     options: CreateOptions,
     caller: Call,
+    sinceMs?: number,
   ): Promise<WriteOutcome> {
     const { clock, history } = this.#client;
     const { number } = history;
@@ -166,22 +176,23 @@ class EtcdStore implements FollowedStore {
     // What is created comes after everything that is known. Only the first call of a client has to read it.
     const after = expected || history.revision || (await this.#client.readLatestRevision(call));
     const content = { value, source: options.source };
-    return this.#write({ key, after, isNext: expected > 0, stored, content }, options, call);
+    return this.#write({ key, after, isNext: expected > 0, stored, content }, options, call, sinceMs);
   }
 
   async #write(
     written: OwnWriteOptions,
     { timeToLiveSeconds, preconditions }: CreateOptions,
     call: WriteCall,
+    sinceMs?: number,
   ): Promise<WriteOutcome> {
-    const sinceMs = this.#client.stallAwareClock.nowMs();
-    const own = this.#ownWrites.begin(written);
+    const own = this.#ownWrites.begin(written, sinceMs);
+    const series = { ...call, sinceMs: own.sinceMs };
     let isApplied = false;
     try {
       const write = { own, timeToLiveSeconds, preconditions };
       const outcome = await (own.isNext
-        ? replaceOnce(this.#writeDependencies, write, call)
-        : createOnce(this.#writeDependencies, write, this.#nextFenceKey, { ...call, sinceMs }));
+        ? replaceOnce(this.#writeDependencies, write, series)
+        : createOnce(this.#writeDependencies, write, this.#nextFenceKey, series));
       isApplied = outcome.applied;
       const { key, stored } = own;
       if (outcome.applied && stored)
@@ -198,11 +209,13 @@ class EtcdStore implements FollowedStore {
   async #requireApplied(
     key: string,
     expected: Revision,
+    caller: Call,
     call: Call,
-    writing: Promise<WriteOutcome>,
+    write: (sinceMs: number | undefined) => Promise<WriteOutcome>,
   ): Promise<Revision> {
-    const outcome = await writing;
+    const outcome = await write(this.#overtaken.get(caller));
     if (outcome.applied) return revision(outcome.revision);
+    if (outcome.inDoubtSinceMs !== undefined) this.#overtaken.set(caller, outcome.inDoubtSinceMs);
     const current = outcome.current && (await this.#read(outcome.current, call));
     throw new RevisionMismatchError(key, expected, current);
   }

@@ -50,6 +50,7 @@ test('a lease is used no longer than its window', async () => {
     random: opened.client.random,
     history: opened.client.history,
     clock: { ...opened.client.clock, monotonicMs: () => nowMs },
+    stallAwareClock: opened.client.stallAwareClock,
     call: (...args: Parameters<EtcdClient['call']>) => opened.client.call(...args),
   } as EtcdClient; // leases use nothing else of it
   const leases = new SharedLeases(client);

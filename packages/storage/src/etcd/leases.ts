@@ -2,7 +2,7 @@
  * Leases shared by many values. A value with a time to live needs a lease, and ten thousand events a second must not create
  * ten thousand leases. So values written within a short window share one, which lives longer by that window.
  */
-import { type Clock, type Random, sleep } from '@cluster-apiserver/base';
+import { type Random, sleep } from '@cluster-apiserver/base';
 import { StorageUnavailableError } from '../errors.ts';
 import type { Call } from '../store.ts';
 import type { EtcdClient } from './client.ts';
@@ -39,6 +39,7 @@ export class SharedLeases {
 
   /** Returns a lease for one value that must live at least this long from now. */
   async acquire(seconds: number, call: EtcdCall): Promise<number> {
+    const sinceMs = call.sinceMs ?? this.#client.stallAwareClock.nowMs();
     for (;;) {
       const lease = this.#findUsable(seconds);
       if (lease) {
@@ -46,9 +47,9 @@ export class SharedLeases {
         return lease.id;
       }
       const inFlight = this.#granting.get(seconds);
-      // The caller that requests a grant fails with its own deadline; one that waits for it then requests its own.
-      if (inFlight) await waitUntilSettled(this.#client.clock, inFlight, call);
-      else await this.#grant(seconds, call);
+      // The caller that requests a grant fails in its own time; one that waits for it then requests its own.
+      if (inFlight) await waitUntilSettled(this.#client, inFlight, call, sinceMs);
+      else await this.#grant(seconds, { ...call, sinceMs });
     }
   }
 
@@ -86,17 +87,32 @@ async function grantNewLease(client: EtcdClient, seconds: number, call: EtcdCall
   }
 }
 
-/** Waits until the promise has settled, but not past the call's deadline. */
-async function waitUntilSettled(clock: Clock, shared: Promise<void>, { deadlineMs }: Call): Promise<void> {
-  const waiting = new AbortController();
-  const hasSettled = shared.then(
+/** How often a caller checks whether it may go on waiting, in election timeouts. */
+const checkElections = 0.1;
+
+/**
+ * Waits until the promise has settled, but not past the call's deadline or retry budget: the call that requests the grant
+ * may have begun later.
+ */
+async function waitUntilSettled(
+  client: EtcdClient,
+  shared: Promise<void>,
+  { deadlineMs }: Call,
+  sinceMs: number,
+): Promise<void> {
+  const { clock, electionTimeoutMs } = client;
+  const settled = shared.then(
     () => true,
     () => true,
   );
-  const hasTimedOut = sleep(clock, deadlineMs - clock.monotonicMs(), waiting.signal).then(() => false);
-  const inTime = await Promise.race([hasSettled, hasTimedOut]);
-  waiting.abort();
-  if (!inTime) throw new StorageUnavailableError('etcd granted no lease in time');
+  for (let isSettled = false; !isSettled; ) {
+    const leftMs = Math.min(client.budgetLeftMs(sinceMs), deadlineMs - clock.monotonicMs());
+    if (leftMs <= 0) throw new StorageUnavailableError('etcd granted no lease in time');
+    const waiting = new AbortController();
+    const pause = sleep(clock, Math.min(leftMs, electionTimeoutMs * checkElections), waiting.signal);
+    isSettled = await Promise.race([settled, pause.then(() => false)]);
+    waiting.abort();
+  }
 }
 
 /** Random, so that replicas need no coordination. */

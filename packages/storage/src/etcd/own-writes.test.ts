@@ -16,13 +16,16 @@ const electionTimeoutMs = 1_000;
 function open() {
   const clock = fakeClock();
   const history = new History();
-  let requests = 0;
+  const counts = { requests: 0, restarts: 0 };
+  const stallAwareClock = { nowMs: () => clock.monotonicMs() };
+  const budgetLeftMs = (sinceMs: number): number => sinceMs + 6 * electionTimeoutMs - clock.monotonicMs();
   // Own writes use nothing else of the client.
-  const own = new OwnWrites({ clock, history, electionTimeoutMs, checkMajority: () => true } as unknown as EtcdClient, {
-    request: () => requests++,
-    restartWatches: () => {},
+  const client = { clock, stallAwareClock, history, electionTimeoutMs, budgetLeftMs } as unknown as EtcdClient;
+  const own = new OwnWrites(client, {
+    request: () => counts.requests++,
+    restartWatches: () => counts.restarts++,
   });
-  return { own, clock, history, requests: () => requests };
+  return { own, clock, history, counts };
 }
 
 const update = (after: number, stored: Buffer = first): OwnWriteOptions => ({
@@ -108,14 +111,14 @@ test('any later change with its bytes proves a create, and none of them rules it
 });
 
 test('a proof waits for the feed, asks it for its progress, and fails when it does not come', async () => {
-  const { own, clock, requests } = open();
+  const { own, clock, counts } = open();
   own.beginFeed(0);
   const written = own.begin(update(5));
   let proof: unknown;
   const proving = own.prove(written, 9, call).then((found) => (proof = found));
   await untilTurned(() => {
     clock.advance(20);
-    return requests() > 2;
+    return counts.requests > 2;
   });
   expect(proof).toBeUndefined();
   own.note('/a', 6, first);
@@ -128,6 +131,21 @@ test('a proof waits for the feed, asks it for its progress, and fails when it do
     await new Promise(setImmediate);
   }
   expect(await late).toMatchObject({ name: 'StorageUnavailableError' });
+});
+
+test('a silent feed is restarted once for all proofs that wait for it', async () => {
+  const { own, clock, counts } = open();
+  own.beginFeed(0);
+  const proofs: Promise<unknown>[] = [];
+  for (let passedMs = 0; passedMs < 0.8 * electionTimeoutMs; passedMs += 20) {
+    proofs.push(own.prove(own.begin({ ...update(5), key: `/${passedMs}` }), 9, call));
+    clock.advance(20);
+    await new Promise(setImmediate);
+  }
+  expect(counts.restarts).toBe(1);
+  own.advance(9);
+  clock.advance(20);
+  await Promise.all(proofs);
 });
 
 test('without a feed, after a gap and in another history nothing is proven', async () => {

@@ -9,7 +9,6 @@ import { equalsBytes, totalLength, type Pieces } from '../pieces.ts';
 import type { Call } from '../store.ts';
 import type { EtcdClient } from './client.ts';
 import type { ProgressRequester } from './progress.ts';
-import { noMajorityBudgetMs } from './retrying-call.ts';
 
 /** Beyond this the contents of the oldest writes are dropped, as when no feed delivers them. */
 const contentBytesMax = 8 * 1024 * 1024;
@@ -49,15 +48,16 @@ export class OwnWrite {
   /** Dropped with the write: V8 may keep deleted entries of a map for a while, see docs/decisions/0056-garbage.md. */
   content: WrittenContent | undefined;
   proof: Proof | undefined;
-  readonly beganMs: number;
+  /** When it began, by the stall-aware clock: all its calls share one retry budget. */
+  readonly sinceMs: number;
   /** Whether its outcome is known: then only its content is needed. */
   isEnded = false;
   /** An earlier write of the same key. */
   earlier: OwnWrite | undefined;
 
-  constructor({ key, after, isNext, stored, content }: OwnWriteOptions, beganMs: number) {
+  constructor({ key, after, isNext, stored, content }: OwnWriteOptions, sinceMs: number) {
     this.key = key;
-    this.beganMs = beganMs;
+    this.sinceMs = sinceMs;
     this.after = after;
     this.isNext = isNext;
     this.stored = stored;
@@ -78,7 +78,10 @@ export class OwnWrite {
 /** The feed delivers what etcd has confirmed within milliseconds, unless its member is lost: then it needs another one. */
 const proofElectionsMax = 1.5;
 const progressMs = 20;
-/** A feed that makes no progress for so long continues at another member. */
+/**
+ * A feed that makes no progress for so long continues at another member. A member has reported the awaited revision, so the
+ * member of the feed lags behind, has no leader any more, or is silent.
+ */
 const silentElections = 0.45;
 
 export class OwnWrites {
@@ -90,6 +93,11 @@ export class OwnWrites {
   #isFollowed = false;
   /** The feed has delivered everything up to this revision. */
   #delivered = 0;
+  /** How many writes are being proved. */
+  #proofs = 0;
+  /** Where a proof has last seen the feed, and since when it has been there or has been restarted. */
+  #seen = 0;
+  #silentSinceMs = 0;
 
   constructor(client: EtcdClient, progress: Pick<ProgressRequester, 'request' | 'restartWatches'>) {
     this.#client = client;
@@ -100,8 +108,9 @@ export class OwnWrites {
     });
   }
 
-  begin(options: OwnWriteOptions): OwnWrite {
-    const write = new OwnWrite(options, this.#client.clock.monotonicMs());
+  /** `sinceMs`: when the first of several writes began that share one retry budget. */
+  begin(options: OwnWriteOptions, sinceMs = this.#client.stallAwareClock.nowMs()): OwnWrite {
+    const write = new OwnWrite(options, sinceMs);
     write.earlier = this.#byKey.get(write.key);
     this.#byKey.set(write.key, write);
     this.#contentBytes += write.bytes;
@@ -147,24 +156,32 @@ export class OwnWrites {
   async prove(write: OwnWrite, upTo: number, call: Call): Promise<Exclude<Proof, 'missed'> | undefined> {
     const { clock, electionTimeoutMs } = this.#client;
     const untilMs = Math.min(call.deadlineMs, clock.monotonicMs() + proofElectionsMax * electionTimeoutMs);
-    let [delivered, movedMs] = [this.#delivered, clock.monotonicMs()];
-    while (!write.proof && this.#delivered < upTo) {
-      const nowMs = clock.monotonicMs();
-      // Without a majority clients get their error as soon as that of any other call.
-      const isLost = !this.#client.checkMajority() && nowMs - write.beganMs >= noMajorityBudgetMs;
-      if (!this.#isFollowed || nowMs >= untilMs || isLost)
-        throw new StorageUnavailableError('the watch did not report the outcome of a write in time');
-      if (this.#delivered > delivered) [delivered, movedMs] = [this.#delivered, nowMs];
-      else if (nowMs - movedMs >= electionTimeoutMs * silentElections) {
-        // Its member has no leader any more, or is silent.
-        this.#progress.restartWatches();
-        movedMs = nowMs;
+    if (this.#proofs++ === 0) this.#silentSinceMs = clock.monotonicMs();
+    try {
+      while (!write.proof && this.#delivered < upTo) {
+        const nowMs = clock.monotonicMs();
+        if (!this.#isFollowed || nowMs >= untilMs || this.#client.budgetLeftMs(write.sinceMs) <= 0)
+          throw new StorageUnavailableError('the watch did not report the outcome of a write in time');
+        this.#restartIfSilent(nowMs);
+        this.#progress.request();
+        await sleep(clock, Math.min(untilMs - nowMs, progressMs));
       }
-      this.#progress.request();
-      await sleep(clock, Math.min(untilMs - nowMs, progressMs));
+    } finally {
+      this.#proofs--;
     }
     if (write.proof === 'missed') throw new StorageUnavailableError('the watch has skipped the outcome of a write');
     return write.proof;
+  }
+
+  /** For all proofs together: otherwise each would end the connection that another one has just begun to wait for. */
+  #restartIfSilent(nowMs: number): void {
+    if (this.#delivered !== this.#seen) {
+      this.#seen = this.#delivered;
+      this.#silentSinceMs = nowMs;
+    } else if (nowMs - this.#silentSinceMs >= this.#client.electionTimeoutMs * silentElections) {
+      this.#silentSinceMs = nowMs;
+      this.#progress.restartWatches();
+    }
   }
 
   #miss(skippedTo: number): void {

@@ -56,7 +56,9 @@ async function resolve(
   call: EtcdCall,
 ): Promise<WriteOutcome> {
   const proof = await ownWrites.prove(own, at, call);
-  return typeof proof === 'object' ? { applied: true, revision: proof.applied } : { applied: false, current };
+  return typeof proof === 'object'
+    ? { applied: true, revision: proof.applied }
+    : { applied: false, current, inDoubtSinceMs: own.sinceMs };
 }
 
 /** The last attempt failed, and it or an earlier one may have been applied. */

@@ -79,7 +79,18 @@ const electionsExtraMs = 200;
  * Without a majority only a short network problem is worth waiting for: clients should get their error within 2 s,
  * whatever the election timeout.
  */
-export const noMajorityBudgetMs = 1_800;
+const noMajorityBudgetMs = 1_800;
+
+/** How long a series of calls may still go on that began at `sinceMs`, by the stall-aware clock. */
+export function budgetLeftMs(
+  { members, electionTimeoutMs }: Pick<CallDependencies, 'members' | 'electionTimeoutMs'>,
+  sinceMs: number,
+  nowMs: number,
+): number {
+  const electionBudgetMs = electionTimeoutMs * electionsMax + electionsExtraMs;
+  const budgetMs = members.majorityResponds(nowMs) ? electionBudgetMs : Math.min(electionBudgetMs, noMajorityBudgetMs);
+  return sinceMs + budgetMs - nowMs;
+}
 
 /** How often an attempt that may last longer than that checks, in election timeouts, whether most members respond. */
 const majorityCheckElections = 0.25;
@@ -188,20 +199,20 @@ export class RetryingCall<Request, Response> {
   #withMajority<T>(waiting: Promise<T>, endsMs: number, sent?: { onResponse(value: T): void }): Promise<T> {
     if (endsMs <= this.#startedMs + noMajorityBudgetMs) return waiting;
     const { stallAwareClock, members, electionTimeoutMs } = this.#shared;
-    const checkMs = electionTimeoutMs * majorityCheckElections;
     return new Promise((resolve, reject) => {
       let isOver = false;
+      let cancelTimer = (): void => {};
       const check = (): void => {
-        const nowMs = stallAwareClock.nowMs();
-        if (nowMs < this.#startedMs + noMajorityBudgetMs || members.majorityResponds(nowMs)) {
+        const leftMs = budgetLeftMs(this.#shared, this.#startedMs, stallAwareClock.nowMs());
+        if (leftMs > 0) {
           members.probeAll();
-          cancelTimer = stallAwareClock.after(checkMs, check);
+          cancelTimer = stallAwareClock.after(Math.min(leftMs, electionTimeoutMs * majorityCheckElections), check);
           return;
         }
         isOver = true;
         reject(new EtcdFault(sent ? 'lost' : 'unsent', unavailableCode, 'most members have become silent'));
       };
-      let cancelTimer = stallAwareClock.after(checkMs, check);
+      check();
       waiting.then(
         (value) => {
           cancelTimer();
@@ -219,25 +230,21 @@ export class RetryingCall<Request, Response> {
   /** A series of calls that has used up its budget does not wait once more. */
   #waitForOutage(): Promise<void> {
     const { clock, stallAwareClock, outage } = this.#shared;
-    const budgetLeftMs = this.#startedMs + noMajorityBudgetMs - stallAwareClock.nowMs();
-    return outage.waitBriefly(callUntil(Math.min(this.#call.deadlineMs, clock.monotonicMs() + budgetLeftMs)));
+    const leftMs = this.#startedMs + noMajorityBudgetMs - stallAwareClock.nowMs();
+    return outage.waitBriefly(callUntil(Math.min(this.#call.deadlineMs, clock.monotonicMs() + leftMs)));
   }
 
   /** Returns the time that is left for an attempt. Throws if the call is over or has none left. */
   #requireTimeLeft(nowMs: number): number {
-    const { clock, members, history, outage, electionTimeoutMs } = this.#shared;
+    const { clock, history, outage } = this.#shared;
     this.#shared.requireOpen();
     throwIfAborted(this.#call);
     if (history.number !== this.#historyNumber) throw new HistoryReplacedError({ cause: this.#lastFault });
-    const electionBudgetMs = electionTimeoutMs * electionsMax + electionsExtraMs;
-    const budgetMs = members.majorityResponds(nowMs)
-      ? electionBudgetMs
-      : Math.min(electionBudgetMs, noMajorityBudgetMs);
-    const budgetLeftMs = this.#startedMs + budgetMs - nowMs;
+    const seriesLeftMs = budgetLeftMs(this.#shared, this.#startedMs, nowMs);
     const deadlineLeftMs = this.#call.deadlineMs - clock.monotonicMs();
-    const leftMs = Math.min(budgetLeftMs, deadlineLeftMs);
+    const leftMs = Math.min(seriesLeftMs, deadlineLeftMs);
     if (leftMs >= attemptMinMs) return leftMs;
-    if (budgetLeftMs <= deadlineLeftMs) outage.begin(this.#lastFault);
+    if (seriesLeftMs <= deadlineLeftMs) outage.begin(this.#lastFault);
     throw new StorageUnavailableError('etcd does not respond', { cause: this.#lastFault });
   }
 
