@@ -1,31 +1,33 @@
 import { runSync, type SyncTask } from '@cluster-apiserver/base';
 import type { AbacPolicy } from '@cluster-apiserver/model';
+import { boolean, object, string } from '@cluster-apiserver/model/schema';
 import { ConfigurationError, Findings, type Problem } from './findings.ts';
-import { declareKind, readEmbedded } from './load.ts';
-import { boolean, object, string } from './schema.ts';
+import { defineConfigurationKind, readEmbedded } from './load.ts';
+import { required, withDefault } from './schema.ts';
 
 /** Each request may be compared with all policies of its user. */
 const policiesMax = 10_000;
 /** More are of no use to the reader, and each takes time. */
 const problemsMax = 100;
 
-export const abacPolicyKind = declareKind({
+const spec = object({
+  user: withDefault(string, 'Name of the user.', ''),
+  group: withDefault(string, 'Group of the user. If both are set, both must match.', ''),
+  namespace: withDefault(string, 'Namespace of the requested objects.', ''),
+  resource: withDefault(string, 'Requested resource, in the plural.', ''),
+  apiGroup: withDefault(string, 'API group of the resource.', ''),
+  nonResourcePath: withDefault(string, 'Path that is no resource; a trailing `*` matches any rest.', ''),
+  readonly: withDefault(boolean, 'Whether only get, list and watch are allowed.', false),
+});
+
+export const abacPolicyKind = defineConfigurationKind({
   kind: 'Policy',
   groups: ['abac.authorization.kubernetes.io'],
   versions: ['v1beta1'],
   description: 'One policy. The file has one of them in JSON on each line; empty lines and those with # are skipped.',
   fields: {
-    spec: object('What a subject may do. An empty field matches nothing, and `*` everything.', {
-      user: string('Name of the user.'),
-      group: string('Group of the user. If both are set, both must match.'),
-      namespace: string('Namespace of the requested objects.'),
-      resource: string('Requested resource, in the plural.'),
-      apiGroup: string('API group of the resource.'),
-      nonResourcePath: string('Path that is no resource; a trailing `*` matches any rest.'),
-      readonly: boolean('Whether only get, list and watch are allowed.', { default: false }),
-    }),
+    spec: required(spec, 'What a subject may do. An empty field matches nothing, and `*` everything.'),
   },
-  required: ['spec'],
 });
 
 /**
@@ -75,22 +77,5 @@ function readPolicy(text: string, findings: Findings): AbacPolicy | undefined {
     findings.add([], 'expected a policy as JSON');
     return undefined;
   }
-  return readEmbedded(
-    abacPolicyKind,
-    ({ spec }) => {
-      const fields = spec.fields();
-      return {
-        user: fields.user.string() ?? '',
-        group: fields.group.string() ?? '',
-        namespace: fields.namespace.string() ?? '',
-        resource: fields.resource.string() ?? '',
-        apiGroup: fields.apiGroup.string() ?? '',
-        nonResourcePath: fields.nonResourcePath.string() ?? '',
-        readonly: fields.readonly.boolean() ?? false,
-      };
-    },
-    value,
-    [],
-    findings,
-  );
+  return readEmbedded(abacPolicyKind, (policy) => policy.spec, value, [], findings);
 }

@@ -169,17 +169,15 @@ describe('an admission configuration is rejected with', () => {
     [
       'a limit of no type',
       [embedded({ qps: 1, burst: 1 })],
-      [
-        'plugins[0].configuration.limits[0].type: Unsupported value: "": supported values: "Server", "Namespace", "User", "SourceAndObject"',
-      ],
+      ['plugins[0].configuration.limits[0].type: Required value'],
     ],
     [
       'limits that admit nothing',
       [embedded({ ...server, qps: 0 }, { type: 'User', qps: 1 }, { ...server, qps: 1.5 })],
       [
-        'plugins[0].configuration.limits[2].qps: expected a whole number of 32 bits, got another number',
         'plugins[0].configuration.limits[0].qps: Invalid value: 0: must be positive',
-        'plugins[0].configuration.limits[1].burst: Invalid value: 0: must be positive',
+        'plugins[0].configuration.limits[1].burst: Required value',
+        'plugins[0].configuration.limits[2].qps: expected a whole number without a fraction or an exponent, got 1.5',
       ],
     ],
     [
@@ -196,8 +194,8 @@ describe('an admission configuration is rejected with', () => {
       'a file that is faulty',
       [{ name: 'EventRateLimit', path: 'faulty.yaml' }],
       [
-        'plugins[0].path: Invalid value: "faulty.yaml": limits[0].burst: Invalid value: -1: must be positive',
         'plugins[0].path: Invalid value: "faulty.yaml": limits[0].qps: Invalid value: 0: must be positive',
+        'plugins[0].path: Invalid value: "faulty.yaml": limits[0].burst: Invalid value: -1: must be positive',
       ],
     ],
     [

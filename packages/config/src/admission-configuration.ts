@@ -1,25 +1,30 @@
 import path from 'node:path';
 import { errorMessage } from '@cluster-apiserver/base';
+import type { Path, Problems } from '@cluster-apiserver/model';
+import { any, object, string, type ValueOf } from '@cluster-apiserver/model/schema';
 import {
   type EventRateLimitConfiguration,
   eventRateLimitKind,
   readEventRateLimit,
 } from './admission/event-rate-limit.ts';
 import {
+  mutatingPolicyKind,
   readStaticManifests,
-  readWebhookAdmission,
   type StaticManifestsConfiguration,
-  staticManifestsKind,
+  validatingPolicyKind,
   webhookAdmissionKind,
 } from './admission/static-manifests.ts';
 import { ConfigurationError, Findings } from './findings.ts';
-import { declareKind, type DeclaredKind, type ReadFields, readConfiguration, readEmbedded } from './load.ts';
-import { anything, type Fields, list, object, string } from './schema.ts';
+import {
+  type ConfigurationKind,
+  defineConfigurationKind,
+  parseContent,
+  type ReadConfiguration,
+  readConfiguration,
+  readEmbedded,
+} from './load.ts';
+import { list, optional, required } from './schema.ts';
 import type { ReadFile } from './webhook-connection.ts';
-import type { ConfigNode } from './config-node.ts';
-
-export const mutatingPolicyKind = staticManifestsKind('MutatingAdmissionPolicyConfiguration');
-export const validatingPolicyKind = staticManifestsKind('ValidatingAdmissionPolicyConfiguration');
 
 /** The configurations of admission plugins, by their names. */
 export interface AdmissionConfiguration {
@@ -30,28 +35,21 @@ export interface AdmissionConfiguration {
   readonly ValidatingAdmissionWebhook?: StaticManifestsConfiguration;
 }
 
-/** Reads the configuration of a plugin: from its own file, or embedded in the AdmissionConfiguration. */
-interface PluginConfiguration {
-  /** Adds problems to `findings` instead of throwing. */
-  read(text: string, findings: Findings): unknown;
-  readEmbedded(node: ConfigNode): unknown;
-}
+/** Reads the configuration of a plugin at a path of a file. Adds problems to `findings` instead of throwing. */
+type ReadPlugin = (value: unknown, path: Path, findings: Findings) => unknown;
 
-const toPluginConfiguration = <Declared extends Fields>(
-  kind: DeclaredKind<Declared>,
-  read: ReadFields<Declared, unknown>,
-): PluginConfiguration => ({
-  read: (text, findings) => readConfiguration(kind, read, text, findings),
-  readEmbedded: ({ value, path: place, findings }) => readEmbedded(kind, read, value, place, findings),
-});
+const reader =
+  <Value>(kind: ConfigurationKind<Value>, read: ReadConfiguration<Value, unknown>): ReadPlugin =>
+  (value, place, findings) =>
+    readEmbedded(kind, read, value, place, findings);
 
 /** The plugins that can be configured. */
-const configurable: Readonly<Record<keyof AdmissionConfiguration, PluginConfiguration>> = {
-  EventRateLimit: toPluginConfiguration(eventRateLimitKind, readEventRateLimit),
-  MutatingAdmissionPolicy: toPluginConfiguration(mutatingPolicyKind, readStaticManifests),
-  MutatingAdmissionWebhook: toPluginConfiguration(webhookAdmissionKind, readWebhookAdmission),
-  ValidatingAdmissionPolicy: toPluginConfiguration(validatingPolicyKind, readStaticManifests),
-  ValidatingAdmissionWebhook: toPluginConfiguration(webhookAdmissionKind, readWebhookAdmission),
+const configurable: Readonly<Record<keyof AdmissionConfiguration, ReadPlugin>> = {
+  EventRateLimit: reader(eventRateLimitKind, readEventRateLimit),
+  MutatingAdmissionPolicy: reader(mutatingPolicyKind, readStaticManifests),
+  MutatingAdmissionWebhook: reader(webhookAdmissionKind, readStaticManifests),
+  ValidatingAdmissionPolicy: reader(validatingPolicyKind, readStaticManifests),
+  ValidatingAdmissionWebhook: reader(webhookAdmissionKind, readStaticManifests),
 };
 
 /** Reads the configuration of a plugin from its own file. Adds problems to `findings` instead of throwing. */
@@ -59,28 +57,22 @@ export const readPluginConfiguration = (
   plugin: keyof AdmissionConfiguration,
   text: string,
   findings: Findings,
-): AdmissionConfiguration => ({ [plugin]: configurable[plugin].read(text, findings) });
+): AdmissionConfiguration => ({ [plugin]: configurable[plugin](parseContent(text, findings), [], findings) });
 
-const fields = {
-  plugins: list(
-    'Plugins that are configured, each once.',
-    object(
-      'One plugin.',
-      {
-        name: string('Name of the plugin.'),
-        path: string('File with its configuration, absolute or relative to this file. `configuration` wins over it.'),
-        configuration: anything('Its configuration.'),
-      },
-      { required: ['name'] },
-    ),
+const pluginSchema = object({
+  name: required(string, 'Name of the plugin.'),
+  path: optional(
+    string,
+    'File with its configuration, absolute or relative to this file. `configuration` wins over it.',
   ),
-};
+  configuration: optional(any, 'Its configuration.'),
+});
 
-export const admissionKind = declareKind({
+export const admissionKind = defineConfigurationKind({
   kind: 'AdmissionConfiguration',
   versions: ['v1'],
   description: 'Configurations of admission plugins.',
-  fields,
+  fields: { plugins: optional(list(pluginSchema), 'Plugins that are configured, each once.') },
 });
 
 export interface AdmissionFiles {
@@ -105,72 +97,65 @@ export async function readAdmissionConfiguration(
   files: AdmissionFiles,
   findings: Findings,
 ): Promise<AdmissionConfiguration> {
-  const configuration = readConfiguration(admissionKind, ({ plugins }) => readPlugins(plugins, files), text, findings);
-  const loaded = await Promise.all(configuration.map((load) => load()));
+  const read = readConfiguration(
+    admissionKind,
+    ({ plugins = [] }, at) => {
+      const taken = new Set<string>();
+      return plugins.map((plugin, index) => readPlugin(plugin, at.at('plugins', index), taken, files, findings));
+    },
+    text,
+    findings,
+  );
+  const loaded = await Promise.all(read);
   return Object.fromEntries(loaded.flatMap((one) => (one ? [one] : [])));
 }
 
-/** Reads the file of a plugin; undefined for a plugin without a configuration, or with a faulty one. */
-type LoadPlugin = () => Promise<readonly [name: string, configuration: unknown] | undefined>;
-
-function readPlugins(node: ConfigNode<typeof fields.plugins>, files: AdmissionFiles): readonly LoadPlugin[] {
-  const taken = new Set<string>();
-  return node.items().map((item) => {
-    const declared = item.fields();
-    const name = readName(declared.name, taken, files);
-    const file = declared.path.string();
-    const place = declared.configuration.isAbsent ? declared.path : declared.configuration;
-    if (name === undefined || place.isAbsent) return async () => undefined;
-    const plugin = configurableByName.get(name);
-    if (!plugin) {
-      place.addProblem(`Forbidden: ${name} has no configuration`);
-      return async () => undefined;
-    }
-    if (!declared.configuration.isAbsent) {
-      const configuration = plugin.readEmbedded(declared.configuration);
-      return async () => [name, configuration];
-    }
-    if (!file) return async () => undefined;
-    return async () => {
-      const configuration = await readPluginFile(file, plugin, declared.path, files);
-      return configuration === undefined ? undefined : [name, configuration];
-    };
-  });
-}
-
-function readName(node: ConfigNode, taken: Set<string>, { problemOfName }: AdmissionFiles): string | undefined {
-  const name = node.string() ?? '';
-  if (name === '') {
-    node.addRequired();
+/** Undefined for a plugin without a configuration, or with a faulty one. */
+async function readPlugin(
+  { name, path: file, configuration }: ValueOf<typeof pluginSchema>,
+  at: Problems,
+  taken: Set<string>,
+  files: AdmissionFiles,
+  findings: Findings,
+): Promise<readonly [name: string, configuration: unknown] | undefined> {
+  if (taken.has(name)) at.at('name').duplicate(name);
+  taken.add(name);
+  const problem = files.problemOfName(name);
+  if (problem !== undefined) {
+    at.at('name').report(`Unsupported value: ${JSON.stringify(name)}: ${problem}`);
     return undefined;
   }
-  if (taken.has(name)) node.addProblem(`Duplicate value: ${JSON.stringify(name)}`);
-  taken.add(name);
-  const problem = problemOfName(name);
-  if (problem === undefined) return name;
-  node.addProblem(`Unsupported value: ${JSON.stringify(name)}: ${problem}`);
-  return undefined;
+  const field = configuration === undefined ? 'path' : 'configuration';
+  const read = configurableByName.get(name);
+  if (!read) {
+    if (configuration !== undefined || file !== undefined) at.at(field).forbidden(`${name} has no configuration`);
+    return undefined;
+  }
+  const place = at.at(field).path;
+  if (configuration !== undefined) return [name, read(configuration, place, findings)];
+  return file ? [name, await readPluginFile(file, place, read, files, findings)] : undefined;
 }
 
-const configurableByName: ReadonlyMap<string, PluginConfiguration> = new Map(Object.entries(configurable));
+const configurableByName: ReadonlyMap<string, ReadPlugin> = new Map(Object.entries(configurable));
 
 /** Reads the file of a plugin. Returns undefined and adds problems if it cannot be used. */
 async function readPluginFile(
   name: string,
-  plugin: PluginConfiguration,
-  place: ConfigNode,
-  { file, readFile }: AdmissionFiles,
+  place: Path,
+  read: ReadPlugin,
+  { file: referring, readFile }: AdmissionFiles,
+  findings: Findings,
 ): Promise<unknown> {
-  const of = path.isAbsolute(name) ? name : path.join(path.dirname(file), name);
+  const file = path.isAbsolute(name) ? name : path.join(path.dirname(referring), name);
   try {
-    const text = (await readFile(of)).toString();
-    const findings = new Findings(text, { file: of });
-    const configuration = plugin.read(text, findings);
-    place.addInvalidFile(name, findings);
+    const text = (await readFile(file)).toString();
+    const inner = new Findings(text, { file });
+    const configuration = read(parseContent(text, inner), [], inner);
+    findings.includeFile(place, name, inner);
     return configuration;
   } catch (error) {
-    if (error instanceof ConfigurationError) place.addInvalidFile(name, error);
-    else place.addInvalid(name, `cannot read it: ${errorMessage(error)}`);
+    if (error instanceof ConfigurationError) findings.includeFile(place, name, error);
+    else findings.at(place).invalid(name, `cannot read it: ${errorMessage(error)}`);
     return undefined;
   }
 }

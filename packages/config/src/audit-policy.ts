@@ -1,8 +1,9 @@
+import type { Problems } from '@cluster-apiserver/model';
+import { any, boolean, object, string, type ValueOf } from '@cluster-apiserver/model/schema';
 import { subdomainNames } from '@cluster-apiserver/model/validation';
-import type { Findings } from './findings.ts';
-import { declareKind, loadConfiguration } from './load.ts';
-import { anything, boolean, list, object, string } from './schema.ts';
-import type { ConfigNode, ConfigNodeFields } from './config-node.ts';
+import { Findings } from './findings.ts';
+import { defineConfigurationKind, loadConfiguration } from './load.ts';
+import { checkedString, list, oneOf, optional, required, withDefault } from './schema.ts';
 
 /** In ascending order of detail. */
 export const auditLevels = ['None', 'Metadata', 'Request', 'RequestResponse'] as const;
@@ -40,155 +41,116 @@ export interface AuditedResources {
 /** Rules are evaluated one by one for each request. */
 const rulesMax = 1_000;
 
-const stringList = (description: string) => list(description, string(''));
-const stageList = (description: string) => list(description, string('', { enum: auditStages }));
+const strings = list(string);
+const stages = list(oneOf(auditStages));
+const groupName = checkedString((value, at) => {
+  if (value !== '') at.check(subdomainNames.whole, value);
+});
+const urlPattern = checkedString((value, at) => {
+  if (value === '*') return;
+  if (!value.startsWith('/')) at.invalid(value, "non-resource URL rules must begin with a '/' character");
+  if (value.slice(0, -1).includes('*'))
+    at.invalid(value, "non-resource URL wildcards '*' must be the final character of the rule");
+});
 
-const resourcesSchema = list(
-  'Resources that the rule applies to. Without any, all resources.',
-  object('Resources of a group.', {
-    group: string('API group; the empty string is the core group.'),
-    resources: stringList(
-      'Resources by their plural name, or with a subresource, such as serviceaccounts/token. `*` matches all resources, `*/status` a subresource of all. Without any, all of the group.',
-    ),
-    resourceNames: stringList('Names of the objects. Without any, all. Requires resources.'),
-  }),
-);
+const resourcesOfGroup = object({
+  group: withDefault(groupName, 'API group; the empty string is the core group.', ''),
+  resources: optional(
+    strings,
+    'Resources by their plural name, or with a subresource, such as serviceaccounts/token. `*` matches all resources, `*/status` a subresource of all. Without any, all of the group.',
+  ),
+  resourceNames: optional(strings, 'Names of the objects. Without any, all. Requires resources.'),
+});
 
-const ruleSchema = object(
-  'One rule. The first rule that matches a request decides. An empty condition matches every request.',
-  {
-    level: string('How much is recorded.', { enum: auditLevels }),
-    users: stringList('Names of users.'),
-    userGroups: stringList('Groups of users; one of them is enough.'),
-    verbs: stringList('Verbs of requests.'),
-    resources: resourcesSchema,
-    namespaces: stringList('Namespaces; the empty string is for resources outside of any.'),
-    nonResourceURLs: stringList('URL paths; a final `*` matches any rest. Excludes resources and namespaces.'),
-    omitStages: stageList('Stages for which no event is recorded, in addition to those of the policy.'),
-    omitManagedFields: boolean('Whether managedFields are left out of objects; takes precedence over the policy.'),
-  },
-  { required: ['level'] },
-);
+/** The first rule that matches a request decides. An empty condition matches every request. */
+const ruleSchema = object({
+  level: required(oneOf(auditLevels), 'How much is recorded.'),
+  users: optional(strings, 'Names of users.'),
+  userGroups: optional(strings, 'Groups of users; one of them is enough.'),
+  verbs: optional(strings, 'Verbs of requests.'),
+  resources: optional(list(resourcesOfGroup), 'Resources that the rule applies to. Without any, all resources.'),
+  namespaces: optional(strings, 'Namespaces; the empty string is for resources outside of any.'),
+  nonResourceURLs: optional(
+    list(urlPattern),
+    'URL paths; a final `*` matches any rest. Excludes resources and namespaces.',
+  ),
+  omitStages: optional(stages, 'Stages for which no event is recorded, in addition to those of the policy.'),
+  omitManagedFields: optional(
+    boolean,
+    'Whether managedFields are left out of objects; takes precedence over the policy.',
+  ),
+});
 
-const fields = {
-  metadata: anything('Ignored.'),
-  rules: list('Rules in their order, at least one. A request that none matches is not recorded.', ruleSchema, {
-    minItems: 1,
-    maxItems: rulesMax,
-  }),
-  omitStages: stageList('Stages for which no event is recorded.'),
-  omitManagedFields: boolean('Whether managedFields are left out of objects.', { default: false }),
-};
-
-export const auditPolicyKind = declareKind({
+export const auditPolicyKind = defineConfigurationKind({
   kind: 'Policy',
   groups: ['audit.k8s.io'],
   versions: ['v1'],
   description: 'Says which requests are recorded in the audit log, and how much of them.',
-  fields,
+  fields: {
+    metadata: optional(any, 'Ignored.'),
+    rules: required(
+      list(ruleSchema, rulesMax),
+      'Rules in their order, at least one. A request that none matches is not recorded.',
+      'Required value: a policy without rules would record nothing',
+    ),
+    omitStages: optional(stages, 'Stages for which no event is recorded.'),
+    omitManagedFields: withDefault(boolean, 'Whether managedFields are left out of objects.', false),
+  },
 });
 
 /** Throws a ConfigurationError with all problems. */
-export const loadAuditPolicy = (text: string, findings?: Findings): AuditPolicy =>
-  loadConfiguration(auditPolicyKind, readPolicy, text, findings);
-
-function readPolicy({ rules, omitStages, omitManagedFields }: ConfigNodeFields<typeof fields>): AuditPolicy {
-  const ofPolicy = { omitStages: readStages(omitStages), omitManagedFields: omitManagedFields.boolean() ?? false };
-  const items = rules.items();
-  if (items.length === 0) rules.addRequired('a policy without rules would record nothing');
-  if (items.length > rulesMax) rules.addProblem(`Too many: ${items.length}: must have at most ${rulesMax} items`);
-  return { rules: items.slice(0, rulesMax).map((rule) => readRule(rule, ofPolicy)) };
-}
+export const loadAuditPolicy = (file: string, findings = new Findings(file)): AuditPolicy =>
+  loadConfiguration(
+    auditPolicyKind,
+    ({ rules, omitStages = [], omitManagedFields }, at) => ({
+      rules: rules.map((rule, index) => readRule(rule, at.at('rules', index), { omitStages, omitManagedFields })),
+    }),
+    file,
+    findings,
+  );
 
 function readRule(
-  node: ConfigNode<typeof ruleSchema>,
-  ofPolicy: Pick<AuditRule, 'omitStages' | 'omitManagedFields'>,
+  rule: ValueOf<typeof ruleSchema>,
+  at: Problems,
+  policy: { readonly omitStages: readonly AuditStage[]; readonly omitManagedFields: boolean },
 ): AuditRule {
-  const declared = node.fields();
-  const resources = readResources(declared.resources);
-  const namespaces = readSet(declared.namespaces);
-  const nonResourceURLs = readUrls(declared.nonResourceURLs);
+  const resources = toCondition(rule.resources)?.map((one, index) => readResources(one, at.at('resources', index)));
+  const namespaces = toSet(rule.namespaces);
+  const nonResourceURLs = toCondition(rule.nonResourceURLs);
   if (nonResourceURLs && (resources || namespaces))
-    declared.nonResourceURLs.addInvalid(
+    at.at('nonResourceURLs').invalid(
       nonResourceURLs,
       'rules cannot apply to both regular resources and non-resource URLs',
     );
   return {
-    level: readLevel(declared.level),
-    users: readSet(declared.users),
-    userGroups: readSet(declared.userGroups),
-    verbs: readSet(declared.verbs),
+    level: rule.level,
+    users: toSet(rule.users),
+    userGroups: toSet(rule.userGroups),
+    verbs: toSet(rule.verbs),
     namespaces,
     resources,
     nonResourceURLs,
-    omitStages: ofPolicy.omitStages.union(readStages(declared.omitStages)),
-    omitManagedFields: declared.omitManagedFields.boolean() ?? ofPolicy.omitManagedFields,
+    omitStages: new Set([...policy.omitStages, ...(rule.omitStages ?? [])]),
+    omitManagedFields: rule.omitManagedFields ?? policy.omitManagedFields,
   };
 }
 
-function readLevel(node: ConfigNode): AuditLevel {
-  const text = node.string();
-  const level = auditLevels.find((one) => one === text);
-  if (node.isAbsent || text === '') node.addRequired();
-  else if (text !== undefined && !level)
-    node.addProblem(`Unsupported value: ${JSON.stringify(text)}: supported values: ${quoteAll(auditLevels)}`);
-  return level ?? 'None';
-}
-
-type StringListNode = ConfigNode<ReturnType<typeof stringList>>;
-
-function readStages(node: StringListNode): ReadonlySet<AuditStage> {
-  const stages = new Set<AuditStage>();
-  for (const item of node.items()) {
-    const text = item.string();
-    const stage = auditStages.find((one) => one === text);
-    if (stage) stages.add(stage);
-    else if (text !== undefined || item.isAbsent)
-      item.addInvalid(text ?? '', `allowed stages are ${auditStages.join(',')}`);
-  }
-  return stages;
-}
-
 /** Undefined for an empty list: it sets no condition. */
-function readStrings(node: StringListNode): readonly string[] | undefined {
-  const texts = node.items().map((item) => {
-    if (item.isAbsent) item.addProblem('expected a string, got null');
-    return item.string() ?? '';
-  });
-  return texts.length > 0 ? texts : undefined;
+const toCondition = <T>(values: readonly T[] | undefined): readonly T[] | undefined =>
+  values && values.length > 0 ? values : undefined;
+
+function toSet(texts: readonly string[] | undefined): ReadonlySet<string> | undefined {
+  const condition = toCondition(texts);
+  return condition && new Set(condition);
 }
 
-function readSet(node: StringListNode): ReadonlySet<string> | undefined {
-  const texts = readStrings(node);
-  return texts && new Set(texts);
+function readResources(
+  { group, resources: declared, resourceNames }: ValueOf<typeof resourcesOfGroup>,
+  at: Problems,
+): AuditedResources {
+  const resources = toCondition(declared);
+  const names = toSet(resourceNames);
+  if (names && !resources)
+    at.at('resourceNames').invalid([...names], 'using resourceNames requires at least one resource');
+  return { group, resources, resourceNames: names };
 }
-
-function readUrls(node: StringListNode): readonly string[] | undefined {
-  const urls = node.items().map((item) => {
-    const url = item.string() ?? '';
-    if (url === '*') return url;
-    if (!url.startsWith('/')) item.addInvalid(url, "non-resource URL rules must begin with a '/' character");
-    if (url.slice(0, -1).includes('*'))
-      item.addInvalid(url, "non-resource URL wildcards '*' must be the final character of the rule");
-    return url;
-  });
-  return urls.length > 0 ? urls : undefined;
-}
-
-function readResources(node: ConfigNode<typeof resourcesSchema>): readonly AuditedResources[] | undefined {
-  const items = node.items();
-  return items.length > 0 ? items.map(readResourcesOfGroup) : undefined;
-}
-
-function readResourcesOfGroup(node: ConfigNode<(typeof resourcesSchema)['items']>): AuditedResources {
-  const declared = node.fields();
-  const group = declared.group.string() ?? '';
-  if (group !== '') for (const problem of subdomainNames.whole(group)) declared.group.addInvalid(group, problem);
-  const resources = readStrings(declared.resources);
-  const resourceNames = readSet(declared.resourceNames);
-  if (resourceNames && !resources)
-    declared.resourceNames.addInvalid([...resourceNames], 'using resourceNames requires at least one resource');
-  return { group, resources, resourceNames };
-}
-
-const quoteAll = (values: readonly string[]): string => values.map((value) => JSON.stringify(value)).join(', ');

@@ -169,7 +169,7 @@ describe('rejects a file that', () => {
     [
       'has no audience',
       withIssuer({ audiences: [] }),
-      'jwt[0].issuer.audiences: Required value: at least one jwt[0].issuer.audiences is required',
+      'jwt[0].issuer.audiences: Required value: at least one audience is required',
     ],
     [
       'has an audience twice',
@@ -184,12 +184,12 @@ describe('rejects a file that', () => {
     [
       'has a policy that is none',
       withIssuer({ audienceMatchPolicy: 'Foo' }),
-      'jwt[0].issuer.audienceMatchPolicy: Invalid value: "Foo": audienceMatchPolicy must be empty or MatchAny for single audience',
+      'jwt[0].issuer.audienceMatchPolicy: Unsupported value: "Foo": supported values: "MatchAny"',
     ],
     [
       'has an egress selector that is none',
       withIssuer({ egressSelectorType: 'foo' }),
-      'jwt[0].issuer.egressSelectorType: Invalid value: "foo": egress selector must be either controlplane or cluster',
+      'jwt[0].issuer.egressSelectorType: Unsupported value: "foo": supported values: "controlplane", "cluster"',
     ],
     [
       'selects an egress that nothing describes',
@@ -382,8 +382,8 @@ test('reports all problems at once', () => {
   expect(problemsOf(() => load(file)).map((problem) => problem.split(':', 1)[0])).toEqual([
     'unknown field "foo"',
     'kind',
-    'jwt[0].issuer.audiences',
     'jwt[0].issuer.url',
+    'jwt[0].issuer.audiences',
     'jwt[0].claimMappings.username.prefix',
   ]);
 });

@@ -1,17 +1,18 @@
+import { boolean, object, type ValueOf } from '@cluster-apiserver/model/schema';
+import type { Problems } from '@cluster-apiserver/model';
 import { type ClaimMappings, claimMappingsSchema, readClaimMappings } from './authentication/claim-mappings.ts';
 import { type Issuer, issuerSchema, type IssuerContext, readIssuer } from './authentication/issuer.ts';
 import {
   type ClaimRule,
-  claimRulesSchema,
+  claimRule,
   type ExpressionRule,
   readClaimRules,
   readUserRules,
-  userRulesSchema,
+  userRule,
 } from './authentication/rules.ts';
-import type { Findings } from './findings.ts';
-import { declareKind, loadConfiguration } from './load.ts';
-import { boolean, list, object, string } from './schema.ts';
-import type { ConfigNode } from './config-node.ts';
+import { Findings } from './findings.ts';
+import { defineConfigurationKind, loadConfiguration } from './load.ts';
+import { checkedString, list, optional, required, withDefault } from './schema.ts';
 
 /** How requests are authenticated: the trusted token issuers, and which paths allow anonymous requests. */
 export interface AuthenticationConfiguration {
@@ -44,88 +45,78 @@ export interface AuthenticationFlags {
 /** Each issuer keeps its own key set in memory. */
 const jwtMax = 64;
 
-const fields = {
-  jwt: list(
-    'Issuers of accepted JWTs.',
-    object(
-      'One issuer.',
-      {
-        issuer: issuerSchema,
-        claimValidationRules: claimRulesSchema,
-        claimMappings: claimMappingsSchema,
-        userValidationRules: userRulesSchema,
-      },
-      { required: ['issuer', 'claimMappings'] },
-    ),
-    { maxItems: jwtMax },
+const authenticator = object({
+  issuer: required(issuerSchema, 'Who signs the tokens, and how to reach it.'),
+  claimValidationRules: optional(list(claimRule), 'Rules that the claims of a token must satisfy.'),
+  claimMappings: required(claimMappingsSchema, 'How the claims of a token become a user.'),
+  userValidationRules: optional(list(userRule), 'Rules that the resulting user must satisfy.'),
+});
+const absolutePath = checkedString((value, at) => {
+  if (!value.startsWith('/')) at.invalid(value, 'a path begins with a slash');
+});
+const anonymousSchema = object({
+  enabled: withDefault(boolean, 'Whether requests without credentials are authenticated as `system:anonymous`.', false),
+  conditions: optional(
+    list(object({ path: required(absolutePath, 'Path of the request, compared exactly.') })),
+    'Restrict anonymous requests to those that match one of them.',
   ),
-  anonymous: object('Requests without credentials. Excludes --anonymous-auth.', {
-    enabled: boolean('Whether requests without credentials are authenticated as `system:anonymous`.', {
-      default: false,
-    }),
-    conditions: list(
-      'Restrict anonymous requests to those that match one of them.',
-      object('One condition.', { path: string('Path of the request, compared exactly.') }, { required: ['path'] }),
-    ),
-  }),
-};
+});
 
-export const authenticationKind = declareKind({
+export const authenticationKind = defineConfigurationKind({
   kind: 'AuthenticationConfiguration',
   versions: ['v1', 'v1beta1'],
   description: 'Issuers of JWTs, and which requests need no credentials.',
-  fields,
+  fields: {
+    jwt: optional(list(authenticator, jwtMax), 'Issuers of accepted JWTs.'),
+    anonymous: optional(anonymousSchema, 'Requests without credentials. Excludes --anonymous-auth.'),
+  },
 });
 
 /** Throws a ConfigurationError with all problems. */
 export const loadAuthenticationConfiguration = (
-  text: string,
+  file: string,
   flags: AuthenticationFlags,
-  findings?: Findings,
+  findings = new Findings(file),
 ): AuthenticationConfiguration =>
   loadConfiguration(
     authenticationKind,
-    ({ jwt, anonymous }) => ({ jwt: readJwt(jwt, flags), anonymous: readAnonymous(anonymous, flags) }),
-    text,
+    ({ jwt = [], anonymous }, at) => {
+      const context: IssuerContext = { urls: new Set(), discoveryUrls: new Set(), findings, ...flags };
+      return {
+        jwt: jwt.map((one, index) => readAuthenticator(one, at.at('jwt', index), context)),
+        anonymous: anonymous && readAnonymous(anonymous, at.at('anonymous'), flags),
+      };
+    },
+    file,
     findings,
   );
 
-function readJwt(
-  node: ConfigNode<typeof fields.jwt>,
-  flags: AuthenticationFlags,
-): readonly JwtAuthenticatorConfiguration[] {
-  const items = node.items();
-  if (items.length > jwtMax) node.addProblem(`Too many: ${items.length}: must have at most ${jwtMax} items`);
-  const context: IssuerContext = { urls: new Set(), discoveryUrls: new Set(), ...flags };
-  return items.map((item) => {
-    const declared = item.fields();
-    const issuer = readIssuer(declared.issuer, context);
-    const claimRules = readClaimRules(declared.claimValidationRules);
-    const expressions = claimRules.flatMap((rule) => (rule.by === 'expression' ? [rule.expression] : []));
-    const claimMappings = readClaimMappings(declared.claimMappings, expressions);
-    return { issuer, claimRules, claimMappings, userRules: readUserRules(declared.userValidationRules) };
-  });
+function readAuthenticator(
+  { issuer, claimValidationRules = [], claimMappings, userValidationRules = [] }: ValueOf<typeof authenticator>,
+  at: Problems,
+  context: IssuerContext,
+): JwtAuthenticatorConfiguration {
+  const claimRules = readClaimRules(claimValidationRules, at.at('claimValidationRules'));
+  const expressions = claimRules.flatMap((rule) => (rule.by === 'expression' ? [rule.expression] : []));
+  return {
+    issuer: readIssuer(issuer, at.at('issuer'), context),
+    claimRules,
+    claimMappings: readClaimMappings(claimMappings, at.at('claimMappings'), expressions),
+    userRules: readUserRules(userValidationRules, at.at('userValidationRules')),
+  };
 }
 
 function readAnonymous(
-  node: ConfigNode<typeof fields.anonymous>,
-  flags: AuthenticationFlags,
-): AnonymousConfiguration | undefined {
-  if (node.isAbsent) return undefined;
-  if (flags.anonymousAuthGiven)
-    node.addProblem(
-      'Forbidden: --anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file',
+  { enabled, conditions = [] }: ValueOf<typeof anonymousSchema>,
+  at: Problems,
+  { anonymousAuthGiven }: AuthenticationFlags,
+): AnonymousConfiguration {
+  if (anonymousAuthGiven)
+    at.forbidden(
+      '--anonymous-auth flag cannot be set when anonymous field is configured in authentication configuration file',
     );
-  const declared = node.fields();
-  const enabled = declared.enabled.boolean() ?? false;
-  const paths = declared.conditions.items().map((condition) => {
-    const { path } = condition.fields();
-    const text = path.string() ?? '';
-    if (text === '') path.addRequired();
-    else if (!text.startsWith('/')) path.addInvalid(text, 'a path begins with a slash');
-    return text;
-  });
+  const paths = conditions.map(({ path }) => path);
   if (!enabled && paths.length > 0)
-    declared.conditions.addInvalid(paths, 'enabled should be set to true when conditions are defined');
+    at.at('conditions').invalid(paths, 'enabled should be set to true when conditions are defined');
   return { enabled, paths: paths.length > 0 ? paths : undefined };
 }

@@ -257,12 +257,12 @@ describe('rejects a file that', () => {
       file(hook({ failurePolicy: 'Maybe' })),
       `${at}.failurePolicy: Unsupported value: "Maybe": supported values: "NoOpinion", "Deny"`,
     ],
-    ['has no connection', file(hook({ connectionInfo: null })), `${at}.connectionInfo.type: Required value`],
+    ['has no connection', file(hook({ connectionInfo: null })), `${at}.connectionInfo: Required value`],
     ['has one without type', file(hook({ connectionInfo: {} })), `${at}.connectionInfo.type: Required value`],
     [
       'asks itself',
       file(hook({ connectionInfo: { type: 'InClusterConfig' } })),
-      `${at}.connectionInfo.type: Invalid value: "InClusterConfig": the API server cannot call itself; use PlatformConfigFile`,
+      `${at}.connectionInfo.type: Unsupported value: "InClusterConfig": the API server cannot call itself, supported values: "PlatformConfigFile", "KubeConfigFile"`,
     ],
     [
       'has an unknown type of connection',
@@ -297,7 +297,7 @@ describe('rejects a file that', () => {
     [
       'names one whose authority is not there',
       file(hook({ connectionInfo: { ...settings.connectionInfo, platformConfigFile: '/etc/no-ca.yaml' } })),
-      /"\/etc\/no-ca.yaml": cannot read ca.crt: no file \/etc\/ca.crt$/,
+      /"\/etc\/no-ca.yaml": clusters\[0\]\.cluster\.certificate-authority: cannot read ca.crt: no file \/etc\/ca.crt$/,
     ],
     [
       'names one whose authority is none',

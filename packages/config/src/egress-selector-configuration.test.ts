@@ -40,7 +40,7 @@ describe('rejects a file with', () => {
     [
       'an unknown protocol',
       { name: 'cluster', connection: { proxyProtocol: 'GRPC' } },
-      'egressSelections[0].connection.proxyProtocol: Invalid value: "GRPC": expected Direct or HTTPConnect',
+      'egressSelections[0].connection.proxyProtocol: Unsupported value: "GRPC": supported values: "Direct", "HTTPConnect"',
     ],
     [
       'a way for what goes directly',

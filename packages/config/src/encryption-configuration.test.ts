@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { inspect } from 'node:util';
 import { type EncryptionConfiguration, loadEncryptionConfiguration, providersFor } from './encryption-configuration.ts';
-import { ConfigurationError } from './load.ts';
+import { ConfigurationError } from './findings.ts';
 
 const secret = (bytes: number): string => Buffer.alloc(bytes, 'secret').toString('base64');
 const good = {
@@ -129,12 +129,12 @@ test.each<[string, object, string[]]>([
   [
     'a secret that is no base64',
     keys({ name: 'a', secret: `${secret(32)}!` }),
-    [`${at}.aesgcm.keys[0].secret: is not base64`],
+    [`${at}.aesgcm.keys[0].secret: expected bytes in base64, got another string`],
   ],
   [
     'a number as a secret',
     keys({ name: 'a', secret: 12345678 }),
-    [`${at}.aesgcm.keys[0].secret: expected a string, got a number`],
+    [`${at}.aesgcm.keys[0].secret: expected bytes in base64, got a number`],
   ],
   [
     '20 bytes for AES-GCM',
@@ -154,24 +154,28 @@ test.each<[string, object, string[]]>([
   ['a field of identity', withProviders({ identity: { x: 1 } }), [`${at}.identity: unknown field "x"`]],
   ['a plugin without a name', kms({ name: '' }), [`${at}.kms.name: name the plugin`]],
   ['a plugin with a colon', kms({ name: 'a:b' }), [`${at}.kms.name: a name must not contain colons`]],
-  ['a version that there is not', kms({ apiVersion: 'v3' }), [`${at}.kms.apiVersion: there are v1 and v2`]],
+  [
+    'a version that there is not',
+    kms({ apiVersion: 'v3' }),
+    [`${at}.kms.apiVersion: Unsupported value: "v3": supported values: "v1", "v2"`],
+  ],
   ['a cache of version 2', kms({ cachesize: 5 }), [`${at}.kms.cachesize: is only for v1`]],
   ['a cache of nothing', kms({ apiVersion: 'v1', cachesize: 0 }), [`${at}.kms.cachesize: must be positive`]],
   ['no cache', kms({ apiVersion: 'v1', cachesize: -1 }), []],
   [
     'a cache of one and a half',
     kms({ apiVersion: 'v1', cachesize: 1.5 }),
-    [`${at}.kms.cachesize: expected a whole number of 32 bits, got another number`],
+    [`${at}.kms.cachesize: expected a whole number without a fraction or an exponent, got 1.5`],
   ],
   [
     'a cache without end',
     kms({ apiVersion: 'v1', cachesize: 1e12 }),
-    [`${at}.kms.cachesize: expected a whole number of 32 bits, got another number`],
+    [`${at}.kms.cachesize: 1000000000000 does not fit into int32`],
   ],
   [
     'a cache in letters',
     kms({ apiVersion: 'v1', cachesize: '5' }),
-    [`${at}.kms.cachesize: expected a number, got a string`],
+    [`${at}.kms.cachesize: expected a whole number, got a string`],
   ],
   ['a time of nothing', kms({ timeout: '0s' }), [`${at}.kms.timeout: must be positive`]],
   ['a negative time', kms({ timeout: '-1s' }), [`${at}.kms.timeout: must be positive`]],
@@ -226,7 +230,7 @@ test.each<[string, string, string]>([
   [
     'a number of many digits for a name',
     JSON.stringify(withProviders({ aesgcm: { keys: [{ secret: 'x' }] } })).replace('"x"', '9'.repeat(44)),
-    'resources[0].providers[0].aesgcm.keys[0].secret: expected a string, got a number',
+    'resources[0].providers[0].aesgcm.keys[0].secret: expected bytes in base64, got a number',
   ],
   ['no resources', JSON.stringify({ ...good, resources: [] }), 'resources: name at least a list of resources'],
   ['a text', 'hello', 'expected an object, got a string'],

@@ -1,4 +1,4 @@
-import { formatPath, type Path } from '@cluster-apiserver/model';
+import { formatPath, type Path, Problems } from '@cluster-apiserver/model';
 import { type Place, type TextPlaces, textPlaces } from '@cluster-apiserver/model/codec';
 
 /** A problem of a configuration file. */
@@ -62,6 +62,8 @@ export class Findings {
   readonly #file: string | undefined;
   readonly #text: string;
   readonly #start: Start | undefined;
+  /** The places of values that are not what their schema says. */
+  readonly #refused = new Set<string>();
   #places: TextPlaces | undefined;
 
   /** `file` is set for a referenced file, `start` for a text that is a part of its file. */
@@ -71,15 +73,35 @@ export class Findings {
     this.#start = start;
   }
 
-  /** With `key`, the place is that key of the map at the path. */
-  add(path: Path, message: string, key?: string): void {
-    const place = key === undefined ? this.#placeOf(path) : this.#inFile(this.#find().ofKey(namesOf(path), key));
-    this.addAt(place, path, message);
+  /** The problems of the value at a path. One at or below a refused value is dropped: it follows from that one. */
+  at(path: Path): Problems {
+    return problemsAt(path, (below, message) => {
+      if (!this.isRefused(below)) this.add(below, message);
+    });
   }
 
-  /** Adds a message without its path as a prefix. */
-  addWithoutPath(path: Path, message: string): void {
-    this.problems.push(this.problemAt(path, message, message));
+  /** Whether a value at or around the path is refused. */
+  isRefused(path: Path): boolean {
+    return this.#refused.size > 0 && [[], ...path].some((_, at) => this.#refused.has(formatPath(path.slice(0, at))));
+  }
+
+  /** For decoding the value at a path: values that have a problem are refused. */
+  refusing(path: Path): Problems {
+    return problemsAt(path, (below, message) => {
+      this.add(below, message);
+      this.#refused.add(formatPath(below));
+    });
+  }
+
+  add(path: Path, message: string): void {
+    this.addAt(this.#placeOf(path), path, message);
+  }
+
+  /** The place is the key. */
+  addUnknownField(path: Path): void {
+    const [object, name] = [path.slice(0, -1), formatPath(path.slice(-1))];
+    const place = this.#inFile(this.#find().ofKey(namesOf(object), name));
+    this.addAt(place, object, `unknown field ${describeName(name)}`);
   }
 
   problemAt(path: Path, message: string, text: string): Problem {
@@ -122,8 +144,9 @@ export class Findings {
     this.certificates.push(...(inner.certificates ?? []));
   }
 
-  dropFrom(index: number, isToDrop: (problem: Problem) => boolean): void {
-    this.problems.push(...this.problems.splice(index).filter((problem) => !isToDrop(problem)));
+  /** Adds the findings of a file that the value at a path names. */
+  includeFile(path: Path, file: string, inner: Parameters<Findings['include']>[0]): void {
+    this.include(inner, (text) => `${formatPath(path)}: Invalid value: ${JSON.stringify(file)}: ${text}`);
   }
 
   /** Throws a ConfigurationError if anything is wrong. */
@@ -144,6 +167,17 @@ export class Findings {
     return { line: line + this.#start.line - 1, column: line === 1 ? column + this.#start.indent : column };
   }
 }
+
+const problemsAt = (path: Path, take: (path: Path, message: string) => void): Problems =>
+  new Problems({ errors: [], count: 0, take }).at(...path);
+
+/**
+ * Field names are shorter; keys in base64, which must not be shown, have at least 24 letters. In `key:SECRET`, with the
+ * space forgotten, the name contains a secret.
+ */
+const shownLettersMax = 20;
+const describeName = (name: string): string =>
+  name.length > shownLettersMax || name.includes(':') ? `of ${name.length} letters` : JSON.stringify(name);
 
 const fieldName = /^[A-Za-z][A-Za-z-]{0,62}$/;
 

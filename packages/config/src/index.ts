@@ -54,8 +54,8 @@ export { holdsCertificates, splitCertificates } from './certificates.ts';
 export { type EgressTlsFiles, readEgressTls } from './egress-tls.ts';
 export { ConfigurationError, Findings, type FoundCertificates, type Problem } from './findings.ts';
 export { configurationKinds, kindNamed, kindOf, nameOf } from './kinds.ts';
-export type { DeclaredKind } from './load.ts';
-export type { Schema } from './schema.ts';
+export type { ConfigurationKind } from './load.ts';
+export { type JsonSchema, printSchema } from './schema.ts';
 export { type Manifest, readManifests } from './manifests.ts';
 export { loadTracingConfiguration, type TracingConfiguration, type TracingEndpoint } from './tracing-configuration.ts';
 export {

@@ -84,7 +84,11 @@ test.each<[string, Parameters<typeof config>[0], RegExp]>([
   ['that trusts any server', { cluster: { 'insecure-skip-tls-verify': true } }, /any server would be trusted/],
   ['that runs a program', { user: { exec: { command: 'sh' } } }, /users\[0\]\.user: unknown field "exec"/],
   ['with half of a certificate', { user: { 'client-key': '' } }, /a client certificate and its key go together/],
-  ['with something else than base64', { user: { 'client-key-data': '*hush*' } }, /client-key-data: it is no base64/],
+  [
+    'with something else than base64',
+    { user: { 'client-key-data': '*hush*' } },
+    /client-key-data: expected bytes in base64/,
+  ],
   ['of another kind', { root: { kind: 'Pod' } }, /^kind: expected Config$/],
 ])('rejects a file %s without showing a secret', (_, more, problem) => {
   const load = (): unknown => loadKubeconfig(config(more));

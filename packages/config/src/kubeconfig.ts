@@ -1,9 +1,9 @@
-import type { Path } from '@cluster-apiserver/model';
-import { decodeBase64 } from '@cluster-apiserver/model/schema';
+import { isJsonObject } from '@cluster-apiserver/model/json';
+import type { Path, Problems } from '@cluster-apiserver/model';
+import { any, boolean, bytes, object, string, type ValueOf } from '@cluster-apiserver/model/schema';
 import { Findings } from './findings.ts';
-import { declareKind, parseText, readEmbedded, requireContent } from './load.ts';
-import { anything, boolean, list, object, string } from './schema.ts';
-import type { ConfigNode } from './config-node.ts';
+import { defineConfigurationKind, parseContent, readEmbedded } from './load.ts';
+import { checkedString, list, optional, required } from './schema.ts';
 
 /** Address and credentials of an external server, such as a webhook. */
 export interface Kubeconfig {
@@ -20,88 +20,96 @@ export interface Kubeconfig {
 /** Inline data, or the path of a file; `path` is that of the node, for problems. */
 export type Content = ({ readonly data: Buffer } | { readonly file: string }) & { readonly path: Path };
 
-const extensions = anything('Ignored.');
-const clusterSchema = object(
-  'Address of the server, and how its certificate is verified.',
-  {
-    server: string('URL of the server, with https.'),
-    'tls-server-name': string('Name of the server in its certificate, if it is not that of the URL.'),
-    'certificate-authority': string('File with the certificates in PEM that are trusted.'),
-    'certificate-authority-data': string(
-      'The same certificates in base64. Those of the system are trusted by default.',
-    ),
-    'insecure-skip-tls-verify': boolean('Must be false.'),
-    'disable-compression': boolean('Ignored.'),
-    extensions,
-  },
-  { required: ['server'] },
-);
-const userSchema = object('Credentials.', {
-  'client-certificate': string('File with the client certificate in PEM.'),
-  'client-certificate-data': string('The client certificate in base64.'),
-  'client-key': string('File with the key of the client certificate in PEM.'),
-  'client-key-data': string('The key of the client certificate in base64.'),
-  token: string('Bearer token.'),
-  tokenFile: string('File with a bearer token. It takes precedence over `token`.'),
+/** The message does not repeat the URL: it may contain a password. */
+const serverUrl = checkedString((value, at) => {
+  const url = URL.parse(value);
+  if (url?.protocol !== 'https:' || url.username !== '' || url.password !== '')
+    at.report('expected a URL with https, without a user or a password');
+});
+const extensions = optional(any, 'Ignored.');
+const clusterSchema = object({
+  server: required(serverUrl, 'URL of the server, with https.'),
+  'tls-server-name': optional(string, 'Name of the server in its certificate, if it is not that of the URL.'),
+  'certificate-authority': optional(string, 'File with the certificates in PEM that are trusted.'),
+  'certificate-authority-data': optional(
+    bytes,
+    'The same certificates in base64. Those of the system are trusted by default.',
+  ),
+  'insecure-skip-tls-verify': optional(boolean, 'Must be false.'),
+  'disable-compression': optional(boolean, 'Ignored.'),
   extensions,
 });
-const contextSchema = object(
-  'A server with credentials for it.',
-  {
-    cluster: string('Name of a cluster.'),
-    user: string('Name of a user. Without one no credentials are sent.'),
-    namespace: string('Ignored.'),
-    extensions,
-  },
-  { required: ['cluster'] },
-);
-const name = string('Name that others refer to.');
-const fields = {
-  preferences: anything('Ignored.'),
+const userSchema = object({
+  'client-certificate': optional(string, 'File with the client certificate in PEM.'),
+  'client-certificate-data': optional(bytes, 'The client certificate in base64.'),
+  'client-key': optional(string, 'File with the key of the client certificate in PEM.'),
+  'client-key-data': optional(bytes, 'The key of the client certificate in base64.'),
+  token: optional(string, 'Bearer token.'),
+  tokenFile: optional(string, 'File with a bearer token. It takes precedence over `token`.'),
   extensions,
-  clusters: list('Servers.', object('One server.', { name, cluster: clusterSchema })),
-  users: list('Credentials.', object('One user.', { name, user: userSchema })),
-  contexts: list('Contexts.', object('One context.', { name, context: contextSchema })),
-  'current-context': string('Name of the context that is used.'),
-};
+});
+const contextSchema = object({
+  cluster: required(string, 'Name of a cluster.'),
+  user: optional(string, 'Name of a user. Without one no credentials are sent.'),
+  namespace: optional(string, 'Ignored.'),
+  extensions,
+});
+const name = optional(string, 'Name that others refer to.');
 
-export const kubeconfigKind = declareKind({
+export const kubeconfigKind = defineConfigurationKind({
   kind: 'Config',
   groups: [''],
   versions: ['v1'],
   description:
     'A kubeconfig: where a webhook is, and with which credentials it is called. Only the current context is used.',
-  fields,
-  required: ['clusters', 'contexts', 'current-context'],
+  fields: {
+    preferences: optional(any, 'Ignored.'),
+    extensions,
+    clusters: required(
+      list(
+        object({
+          name,
+          cluster: optional(clusterSchema, 'Address of the server, and how its certificate is verified.'),
+        }),
+      ),
+      'Servers.',
+    ),
+    users: optional(list(object({ name, user: optional(userSchema, 'Credentials.') })), 'Credentials.'),
+    contexts: required(
+      list(object({ name, context: optional(contextSchema, 'A server with credentials for it.') })),
+      'Contexts.',
+    ),
+    'current-context': required(string, 'Name of the context that is used.'),
+  },
 });
 
 /**
  * Reads the current context. Features that this server does not support are problems: exec plugins, auth providers and
  * skipping TLS verification. Throws a ConfigurationError with all problems.
  */
-export function loadKubeconfig(text: string): Kubeconfig {
-  const findings = new Findings(text);
-  const kubeconfig = readKubeconfig(text, findings);
+export function loadKubeconfig(file: string): Kubeconfig {
+  const findings = new Findings(file);
+  const kubeconfig = readKubeconfig(file, findings);
   findings.requireNoProblems();
   return kubeconfig;
 }
 
 /** Adds problems to `findings` instead of throwing. */
-export function readKubeconfig(text: string, findings: Findings): Kubeconfig {
-  const value = requireContent(parseText(text, findings), findings);
+export function readKubeconfig(file: string, findings: Findings): Kubeconfig {
   return readEmbedded(
     kubeconfigKind,
-    ({ clusters, users, contexts, 'current-context': current }) => {
-      const all = contexts.items().map((item) => item.fields());
-      const context = findNamed(current, 'context', all)?.context.fields();
-      const servers = clusters.items().map((item) => item.fields());
-      const credentials = users.items().map((item) => item.fields());
+    ({ clusters, users = [], contexts, 'current-context': current }, at) => {
+      const context = indexOfNamed(contexts, current, 'context', at.at('current-context'));
+      const { cluster = '', user = '' } = contexts[context]?.context ?? {};
+      const place = at.at('contexts', context, 'context');
+      const server = context < 0 ? -1 : indexOfNamed(clusters, cluster, 'cluster', place.at('cluster'));
+      const credentials = user === '' ? -1 : indexOfNamed(users, user, 'user', place.at('user'));
       return {
-        ...readCluster(context && findNamed(context.cluster, 'cluster', servers)?.cluster),
-        ...readUser(context && !context.user.isAbsent ? findNamed(context.user, 'user', credentials)?.user : undefined),
+        ...readCluster(clusters[server]?.cluster, at.at('clusters', server, 'cluster')),
+        ...readUser(users[credentials]?.user, at.at('users', credentials, 'user')),
       };
     },
-    keepUsed(value),
+    keepUsed(parseContent(file, findings)),
     [],
     findings,
   );
@@ -109,107 +117,80 @@ export function readKubeconfig(text: string, findings: Findings): Kubeconfig {
 
 /** Empties entries of other contexts: they may use unsupported features. Entries keep their index, for problems. */
 function keepUsed(value: unknown): unknown {
-  if (!isObject(value)) return value;
+  if (!isJsonObject(value)) return value;
   const { contexts, clusters, users, 'current-context': current } = value;
   const context = Array.isArray(contexts)
-    ? contexts.find((one) => isObject(one) && one['name'] === current)
+    ? contexts.find((one) => isJsonObject(one) && one['name'] === current)
     : undefined;
-  const of = isObject(context) && isObject(context['context']) ? context['context'] : {};
+  const used = isJsonObject(context) && isJsonObject(context['context']) ? context['context'] : {};
   return {
     ...value,
     contexts: keepNamed(contexts, current),
-    clusters: keepNamed(clusters, of['cluster']),
-    users: keepNamed(users, of['user']),
+    clusters: keepNamed(clusters, used['cluster']),
+    users: keepNamed(users, used['user']),
   };
 }
 
 const keepNamed = (members: unknown, used: unknown): unknown =>
   Array.isArray(members)
-    ? members.map((one: unknown) => (isObject(one) && one['name'] !== used ? { name: one['name'] } : one))
+    ? members.map((one: unknown) => (isJsonObject(one) && one['name'] !== used ? { name: one['name'] } : one))
     : members;
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
+/** The entry of a list by the name that another value refers to; -1 if there is none. */
+function indexOfNamed(
+  entries: readonly { readonly name?: string }[],
+  wanted: string,
+  what: string,
+  reference: Problems,
+): number {
+  const index = entries.findIndex((entry) => entry.name === wanted);
+  if (index < 0) reference.report(`there is no ${what} of this name`);
+  return index;
+}
 
-/** A missing cluster has already been reported; the placeholder is never used. */
 function readCluster(
-  cluster: ConfigNode<typeof clusterSchema> | undefined,
+  cluster: ValueOf<typeof clusterSchema> | undefined,
+  at: Problems,
 ): Pick<Kubeconfig, 'server' | 'tlsServerName' | 'certificateAuthority'> {
-  if (!cluster) return { server: placeholderUrl, tlsServerName: undefined, certificateAuthority: undefined };
-  const {
-    server,
-    'tls-server-name': tlsServerName,
-    'certificate-authority': file,
-    'certificate-authority-data': data,
-    'insecure-skip-tls-verify': insecure,
-  } = cluster.fields();
-  if (insecure.boolean()) insecure.addProblem('any server would be trusted and would receive every request');
+  if (cluster?.['insecure-skip-tls-verify'])
+    at.at('insecure-skip-tls-verify').report('any server would be trusted and would receive every request');
   return {
-    server: readServerUrl(server),
-    tlsServerName: tlsServerName.string() || undefined,
-    certificateAuthority: readContent(file, data),
+    server: URL.parse(cluster?.server ?? '') ?? refusedUrl,
+    tlsServerName: cluster?.['tls-server-name'] || undefined,
+    certificateAuthority: readContent(cluster, 'certificate-authority', at),
   };
 }
 
+/** Stands for one that was reported. */
+const refusedUrl = new URL('https://invalid');
+
 function readUser(
-  user: ConfigNode<typeof userSchema> | undefined,
+  user: ValueOf<typeof userSchema> | undefined,
+  at: Problems,
 ): Pick<Kubeconfig, 'clientCertificate' | 'clientKey' | 'token'> {
-  if (!user) return { clientCertificate: undefined, clientKey: undefined, token: undefined };
-  const {
-    'client-certificate': certificateFile,
-    'client-certificate-data': certificateData,
-    'client-key': keyFile,
-    'client-key-data': keyData,
-    token,
-    tokenFile,
-  } = user.fields();
-  const inline = token.string();
-  const clientCertificate = readContent(certificateFile, certificateData);
-  const clientKey = readContent(keyFile, keyData);
-  if (!clientCertificate !== !clientKey) user.addProblem('a client certificate and its key go together');
+  const clientCertificate = readContent(user, 'client-certificate', at);
+  const clientKey = readContent(user, 'client-key', at);
+  if (!clientCertificate !== !clientKey) at.report('a client certificate and its key go together');
+  const { token, tokenFile } = user ?? {};
   return {
     clientCertificate,
     clientKey,
     // As in client-go: a file with rotated tokens wins over the token that one began with.
-    token: readContent(tokenFile) ?? (inline ? { data: Buffer.from(inline), path: token.path } : undefined),
+    token: tokenFile
+      ? { file: tokenFile, path: at.at('tokenFile').path }
+      : token
+        ? { data: Buffer.from(token), path: at.at('token').path }
+        : undefined,
   };
 }
 
-/** Finds the entry of a list by the name that another node refers to. */
-function findNamed<Member extends { readonly name: ConfigNode }>(
-  reference: ConfigNode,
-  what: string,
-  members: readonly Member[],
-): Member | undefined {
-  const wanted = reference.string() ?? '';
-  if (wanted === '') reference.addRequired();
-  const found = members.find((member) => member.name.string() === wanted);
-  if (!found && wanted !== '') reference.addProblem(`there is no ${what} of this name`);
-  return found;
-}
-
 /** Inline data takes precedence over a file. */
-function readContent(file: ConfigNode, data?: ConfigNode): Content | undefined {
-  const bytes = data && readBase64(data);
-  if (bytes) return { data: bytes, path: data.path };
-  const fileName = file.string();
-  return fileName ? { file: fileName, path: file.path } : undefined;
-}
-
-function readBase64(node: ConfigNode): Buffer | undefined {
-  const text = node.string();
-  if (!text) return undefined;
-  const bytes = decodeBase64(text.trim());
-  if (!bytes) node.addProblem('it is no base64');
-  return bytes ?? Buffer.alloc(0);
-}
-
-const placeholderUrl = new URL('https://invalid');
-
-function readServerUrl(node: ConfigNode): URL {
-  const url = URL.parse(node.string() ?? '');
-  if (url?.protocol === 'https:' && url.username === '' && url.password === '') return url;
-  // The message must not repeat the URL: it may contain a password.
-  node.addProblem('expected a URL with https, without a user or a password');
-  return placeholderUrl;
+function readContent<Field extends string>(
+  values: { readonly [Name in Field | `${Field}-data`]?: string } | undefined,
+  field: Field,
+  at: Problems,
+): Content | undefined {
+  const [file, data] = [values?.[field], values?.[`${field}-data`]];
+  if (data) return { data: Buffer.from(data, 'base64'), path: at.at(`${field}-data`).path };
+  return file ? { file, path: at.at(field).path } : undefined;
 }

@@ -67,9 +67,9 @@ jwt:
   - issuer: 7
 `;
   expect(problemsOf(text).map((problem) => problem.text)).toEqual([
+    'jwt[0].issuer.audiences: Required value: at least one audience is required',
+    'jwt[0].claimMappings: Required value',
     'jwt[1].issuer: expected an object, got a number',
-    'jwt[0].issuer.audiences: Required value: at least one jwt[0].issuer.audiences is required',
-    'jwt[0].claimMappings.username: Required value: claim or expression is required',
-    'jwt[1].claimMappings.username: Required value: claim or expression is required',
+    'jwt[1].claimMappings: Required value',
   ]);
 });

@@ -1,63 +1,69 @@
-import { formatPath, type Path } from '@cluster-apiserver/model';
+import type { Path, Problems } from '@cluster-apiserver/model';
 import { parseYaml, YamlTooLargeError } from '@cluster-apiserver/model/codec';
 import { MalformedTextError, NestedTooDeepError, nestingMax, type Parsed } from '@cluster-apiserver/model/json';
-import { ConfigurationError, Findings } from './findings.ts';
-import { type Fields, type ObjectSchema, object, string, type StringSchema } from './schema.ts';
-import { findStructureProblems } from './structure.ts';
-import { ConfigNode, type ConfigNodeFields } from './config-node.ts';
-
-export { ConfigurationError };
+import {
+  decode,
+  type FieldDeclaration,
+  type FieldDeclarations,
+  type FieldValues,
+  object,
+  type ObjectSchema,
+} from '@cluster-apiserver/model/schema';
+import { ConfigurationError, type Findings } from './findings.ts';
+import { checkedString, required } from './schema.ts';
 
 /** The group of the documentation of this server, and that of kube-apiserver. */
 const usualGroups = ['apiserver.config.platform.io', 'apiserver.config.k8s.io'];
 
-/** A kind of configuration file, with its schema. */
-export interface DeclaredKind<Declared extends Fields = Fields> {
+/** A kind of configuration file: like a kind of the API, and never stored. */
+export interface ConfigurationKind<Value = unknown> {
   readonly kind: string;
   /** The first is the preferred one. */
   readonly apiVersions: readonly string[];
-  readonly schema: ObjectSchema<OwnFields & Declared>;
+  readonly description: string;
+  readonly schema: ObjectSchema<Value>;
 }
 
-/** The fields that every kind has. */
-type OwnFields = Readonly<Record<'apiVersion' | 'kind', StringSchema>>;
-
-interface Declaration<Declared extends Fields> {
+export function defineConfigurationKind<F extends FieldDeclarations>({
+  kind,
+  groups = usualGroups,
+  versions,
+  description,
+  fields,
+}: {
   readonly kind: string;
   /** Defaults to the usual groups. */
   readonly groups?: readonly string[];
   /** Without their group, newest first. */
   readonly versions: readonly string[];
   readonly description: string;
-  readonly fields: Declared;
-  readonly required?: readonly (keyof Declared & string)[];
-}
-
-export function declareKind<Declared extends Fields>({
-  kind,
-  groups = usualGroups,
-  versions,
-  description,
-  fields,
-  required = [],
-}: Declaration<Declared>): DeclaredKind<Declared> {
+  readonly fields: F;
+}): ConfigurationKind<FieldValues<F>> {
   const apiVersions = groups.flatMap((group) => versions.map((version) => (group ? `${group}/${version}` : version)));
-  const own: OwnFields = {
-    apiVersion: string('Version of this schema.', { enum: apiVersions }),
-    kind: string('Kind of the file.', { enum: [kind] }),
+  const own = {
+    kind: oneOfThese([kind], 'Kind of the file.'),
+    apiVersion: oneOfThese(apiVersions, 'Version of this schema.'),
   };
-  const schema = object(description, { ...own, ...fields }, { required: ['apiVersion', 'kind', ...required] });
-  return { kind, apiVersions, schema };
+  return { kind, apiVersions, description, schema: object({ ...own, ...fields }) };
 }
 
-export type ReadFields<Declared extends Fields, T> = (fields: ConfigNodeFields<OwnFields & Declared>) => T;
+function oneOfThese(values: readonly string[], description: string): FieldDeclaration {
+  const expected = `expected ${values.join(' or ')}`;
+  const schema = checkedString((value, at) => {
+    if (!values.includes(value)) at.report(expected);
+  });
+  return required({ ...schema, rules: { enum: values } }, description, expected);
+}
+
+/** Makes of the values of a file what the server uses, and reports what is wrong with them. */
+export type ReadConfiguration<Value, T> = (value: Value, at: Problems) => T;
 
 /** Reads YAML or JSON strictly. Throws a ConfigurationError with all problems. */
-export function loadConfiguration<Declared extends Fields, T>(
-  kind: DeclaredKind<Declared>,
-  read: ReadFields<Declared, T>,
+export function loadConfiguration<Value, T>(
+  kind: ConfigurationKind<Value>,
+  read: ReadConfiguration<Value, T>,
   text: string,
-  findings = new Findings(text),
+  findings: Findings,
 ): T {
   const configuration = readConfiguration(kind, read, text, findings);
   findings.requireNoProblems();
@@ -68,58 +74,33 @@ export function loadConfiguration<Declared extends Fields, T>(
  * Does not throw for problems, so that the caller can add those of referenced files before `requireNoProblems`. Throws a
  * ConfigurationError only if the text cannot be parsed.
  */
-export function readConfiguration<Declared extends Fields, T>(
-  kind: DeclaredKind<Declared>,
-  read: ReadFields<Declared, T>,
+export function readConfiguration<Value, T>(
+  kind: ConfigurationKind<Value>,
+  read: ReadConfiguration<Value, T>,
   text: string,
   findings: Findings,
 ): T {
-  return readEmbedded(kind, read, requireContent(parseText(text, findings), findings), [], findings);
+  return readEmbedded(kind, read, parseContent(text, findings), [], findings);
 }
 
 /** Throws a ConfigurationError for an empty file. */
-export function requireContent(value: unknown, findings: Findings): unknown {
+export function parseContent(text: string, findings: Findings): unknown {
+  const value = parseText(text, findings);
   if (value !== null && value !== undefined) return value;
   if (findings.problems.length === 0) findings.add([], 'the file is empty');
   throw new ConfigurationError(findings.problems);
 }
 
 /** Reads a configuration that is embedded in another one at `path`. */
-export function readEmbedded<Declared extends Fields, T>(
-  { kind, apiVersions, schema }: DeclaredKind<Declared>,
-  read: ReadFields<Declared, T>,
+export function readEmbedded<Value, T>(
+  { schema }: ConfigurationKind<Value>,
+  read: ReadConfiguration<Value, T>,
   value: unknown,
   path: Path,
   findings: Findings,
 ): T {
-  const structure = findStructureProblems(schema, value, path);
-  const refused = structure.filter(({ isUnreadable: isOfForm }) => isOfForm);
-  for (const problem of refused) findings.add(problem.path, problem.message, problem.key);
-  const before = findings.problems.length;
-  const fields = new ConfigNode(schema, value, path, findings).fields();
-  requireOneOf(fields.kind, [kind]);
-  requireOneOf(fields.apiVersion, apiVersions);
-  const configuration = read(fields);
-  // A value of a wrong type reads as absent, so `read` reports it as missing: drop these follow-up problems.
-  const unreadable = new Set(refused.filter(({ key }) => key === undefined).map((problem) => formatPath(problem.path)));
-  findings.dropFrom(before, (problem) => enclosingPaths(problem.path).some((place) => unreadable.has(place)));
-  const said = new Set(findings.problems.slice(before).flatMap((problem) => enclosingPaths(problem.path)));
-  for (const problem of structure)
-    if (!problem.isUnreadable && !unreadable.has(formatPath(problem.path)) && !said.has(formatPath(problem.path)))
-      findings.add(problem.path, problem.message);
-  return configuration;
-}
-
-/** The path and all of its ancestors: `a[0].b`, `a[0]`, `a` and the root. */
-const enclosingPaths = (path: Path): readonly string[] => [
-  formatPath(path),
-  ...path.map((_, index) => formatPath(path.slice(0, index))),
-];
-
-function requireOneOf(node: ConfigNode, allowed: readonly string[]): void {
-  const found = node.string();
-  if (node.isAbsent || (found !== undefined && !allowed.includes(found)))
-    node.addProblem(`expected ${allowed.join(' or ')}`);
+  const unknownField = (place: Path): void => findings.addUnknownField([...path, ...place]);
+  return read(decode(schema, value, unknownField, { problems: findings.refusing(path) }), findings.at(path));
 }
 
 /** Far larger than any real file, and still parsed in a fraction of a second. */

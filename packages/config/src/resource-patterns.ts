@@ -1,5 +1,5 @@
-import { formatPath } from '@cluster-apiserver/model';
-import type { ConfigNode } from './config-node.ts';
+import { formatPath, type Problems } from '@cluster-apiserver/model';
+import { checkedString } from './schema.ts';
 
 /** One resource, all of a group, or all. The core group is ''. */
 export interface ResourcePattern {
@@ -18,21 +18,15 @@ const covers = (pattern: ResourcePattern, other: ResourcePattern): boolean =>
   (pattern.group === undefined || pattern.group === other.group) &&
   (pattern.resource === undefined || pattern.resource === other.resource);
 
-/** Returns undefined and adds a problem for an invalid pattern. */
-export function readPattern(node: ConfigNode): ResourcePattern | undefined {
-  const text = node.string();
-  if (text === undefined) {
-    if (node.isAbsent) node.addProblem('name a resource');
-    return undefined;
-  }
-  const problem = findPatternProblem(text);
-  if (problem) {
-    node.addProblem(problem);
-    return undefined;
-  }
-  if (text === '*.*') return { resource: undefined, group: undefined };
-  const dot = text.indexOf('.');
-  const [resource, group] = dot < 0 ? [text, ''] : [text.slice(0, dot), text.slice(dot + 1)];
+export const resourcePattern = checkedString((value, at) => {
+  const problem = findPatternProblem(value);
+  if (problem !== undefined) at.report(problem);
+});
+
+export function readPattern(pattern: string): ResourcePattern {
+  if (pattern === '*.*') return { resource: undefined, group: undefined };
+  const dot = pattern.indexOf('.');
+  const [resource, group] = dot < 0 ? [pattern, ''] : [pattern.slice(0, dot), pattern.slice(dot + 1)];
   return { resource: resource === '*' ? undefined : resource, group };
 }
 
@@ -52,7 +46,7 @@ function findPatternProblem(text: string): string | undefined {
 }
 
 export interface PlacedPattern {
-  readonly node: ConfigNode;
+  readonly at: Problems;
   readonly pattern: ResourcePattern;
   readonly list: number;
 }
@@ -62,13 +56,13 @@ export interface PlacedPattern {
  * effect. A wildcard may follow the exceptions from it.
  */
 export function reportOverlaps(placed: readonly PlacedPattern[]): void {
-  for (const [at, { node, pattern, list }] of placed.entries())
-    for (const earlier of placed.slice(0, at)) {
+  for (const [index, { at, pattern, list }] of placed.entries())
+    for (const earlier of placed.slice(0, index)) {
       if (earlier.list === list) {
         if (covers(earlier.pattern, pattern) || covers(pattern, earlier.pattern))
-          node.addProblem(`overlaps with ${formatPath(earlier.node.path)} of the same list`);
+          at.report(`overlaps with ${formatPath(earlier.at.path)} of the same list`);
       } else if (covers(earlier.pattern, pattern)) {
-        node.addProblem(`has no effect: ${formatPath(earlier.node.path)} comes first and covers it`);
+        at.report(`has no effect: ${formatPath(earlier.at.path)} comes first and covers it`);
       }
     }
 }

@@ -51,7 +51,7 @@ describe('rejects a file with', () => {
   test.each<[string, object, string]>([
     ['a rate below nothing', { samplingRatePerMillion: -1 }, 'samplingRatePerMillion: Invalid value: -1'],
     ['a rate above everything', { samplingRatePerMillion: 1_000_001 }, 'expected a number from 0 to 1000000'],
-    ['a rate that is no number', { samplingRatePerMillion: 'all' }, 'samplingRatePerMillion: expected a number'],
+    ['a rate that is no number', { samplingRatePerMillion: 'all' }, 'samplingRatePerMillion: expected a whole number'],
     ['http', { endpoint: 'http://u:hush@collector:4317' }, 'endpoint: unsupported scheme "http"'],
     ['an empty endpoint', { endpoint: '' }, 'endpoint: expected a host and a port'],
     ['a port alone', { endpoint: ':4317' }, 'endpoint: expected a host and a port'],

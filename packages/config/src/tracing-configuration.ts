@@ -1,8 +1,9 @@
 import { isIP } from 'node:net';
-import type { Findings } from './findings.ts';
-import { declareKind, loadConfiguration } from './load.ts';
-import { int32, object, string } from './schema.ts';
-import type { ConfigNode, ConfigNodeFields } from './config-node.ts';
+import type { Problems } from '@cluster-apiserver/model';
+import { object } from '@cluster-apiserver/model/schema';
+import { Findings } from './findings.ts';
+import { defineConfigurationKind, loadConfiguration } from './load.ts';
+import { checkedString, integer, optional } from './schema.ts';
 
 /** The trace collector, and the sampling rate. */
 export interface TracingConfiguration {
@@ -23,53 +24,48 @@ const defaultEndpoint: TracingEndpoint = { type: 'tcp', address: 'localhost:4317
 const million = 1_000_000;
 
 const members = {
-  endpoint: string(
+  endpoint: optional(
+    checkedString((value, at) => void readEndpoint(value, at)),
     'OTLP receiver, reached by gRPC without TLS, as a target of gRPC: `host:port`, `dns:///host:port`, `dns://server/host:port`, `ipv4:address:port`, `ipv6:[address]:port`, `unix:///path`, `unix:path` or `unix-abstract:name`. Without a port it is 443.',
-    { default: 'localhost:4317' },
+    'localhost:4317',
   ),
-  samplingRatePerMillion: int32(
+  samplingRatePerMillion: optional(
+    integer(0, million, `expected a number from 0 to ${million}`),
     'How many of a million requests whose caller records no trace are recorded. Requests whose caller records one are recorded too.',
-    { minimum: 0, maximum: million, default: 0 },
+    0,
   ),
 };
 /** The specification nests the same fields one level deeper. */
 const embedded = 'TracingConfiguration';
 
-const fields = { ...members, [embedded]: object('The same fields, which then must not be set beside it.', members) };
-
-export const tracingKind = declareKind({
+export const tracingKind = defineConfigurationKind({
   kind: 'TracingConfiguration',
   versions: ['v1', 'v1beta1', 'v1alpha1'],
   description: 'Configuration of tracing by OpenTelemetry.',
-  fields,
+  fields: {
+    ...members,
+    [embedded]: optional(object(members), 'The same fields, which then must not be set beside it.'),
+  },
 });
 
 /** Throws a ConfigurationError with all problems. */
-export const loadTracingConfiguration = (text: string, findings?: Findings): TracingConfiguration =>
-  loadConfiguration(tracingKind, readFields, text, findings);
-
-function readFields({
-  TracingConfiguration: nested,
-  ...inline
-}: ConfigNodeFields<typeof fields>): TracingConfiguration {
-  if (nested.isAbsent) return readMembers(inline);
-  for (const name of ['endpoint', 'samplingRatePerMillion'] as const)
-    if (!inline[name].isAbsent)
-      inline[name].addProblem(`must not be set beside ${embedded}, which holds the same fields`);
-  return readMembers(nested.fields());
-}
-
-const readMembers = ({ endpoint, samplingRatePerMillion }: ConfigNodeFields<typeof members>): TracingConfiguration => ({
-  endpoint: readEndpoint(endpoint),
-  samplingRatePerMillion: readRate(samplingRatePerMillion),
-});
-
-function readRate(node: ConfigNode): number | undefined {
-  const rate = node.int32();
-  if (rate !== undefined && (rate < 0 || rate > million))
-    node.addInvalid(rate, `expected a number from 0 to ${million}`);
-  return rate;
-}
+export const loadTracingConfiguration = (file: string, findings = new Findings(file)): TracingConfiguration =>
+  loadConfiguration(
+    tracingKind,
+    ({ TracingConfiguration: nested, ...inline }, at) => {
+      if (nested)
+        for (const name of ['endpoint', 'samplingRatePerMillion'] as const)
+          if (inline[name] !== undefined)
+            at.at(name).report(`must not be set beside ${embedded}, which holds the same fields`);
+      const { endpoint, samplingRatePerMillion } = nested ?? inline;
+      return {
+        endpoint: endpoint === undefined ? defaultEndpoint : readEndpoint(endpoint, at.at('endpoint')),
+        samplingRatePerMillion,
+      };
+    },
+    file,
+    findings,
+  );
 
 /** A host name, or an address, with an optional port; an IPv6 address with a port is in brackets. */
 const hostAndPort =
@@ -79,34 +75,32 @@ const schemed = /^(?<scheme>[A-Za-z][\w+.-]*):(?<rest>.*)$/s;
 const example = 'localhost:4317, dns:///collector:4317 or unix:///run/otel.sock';
 
 /** Reads a target as gRPC does: a scheme may be followed by `//`, an authority and `/`. */
-function readEndpoint(node: ConfigNode): TracingEndpoint {
-  const text = node.string();
-  if (text === undefined) return defaultEndpoint;
-  const { scheme, rest } = splitTarget(text);
+function readEndpoint(target: string, at: Problems): TracingEndpoint {
+  const { scheme, rest } = splitTarget(target);
   const [, authority, path = rest] = /^\/\/([^/]*)(\/.*)?$/s.exec(rest) ?? [];
   switch (scheme) {
     case undefined:
-      if (!isHostAndPort(text)) node.addProblem(`expected a host and a port such as ${example}`);
-      return { type: 'tcp', address: text };
+      if (!isHostAndPort(target)) at.report(`expected a host and a port such as ${example}`);
+      return { type: 'tcp', address: target };
     case 'dns':
-      return readDns(node, authority, authority === undefined ? rest : path.replace(/^\//, ''));
+      return readDns(at, authority, authority === undefined ? rest : path.replace(/^\//, ''));
     case 'ipv4':
     case 'ipv6':
       if (!rest.split(',').every((address) => isAddress(address, scheme === 'ipv4' ? 4 : 6)))
-        node.addInvalid(
-          text,
+        at.invalid(
+          target,
           `expected addresses with ports: ${scheme === 'ipv4' ? 'ipv4:127.0.0.1:4317' : 'ipv6:[::1]:4317'}`,
         );
-      return { type: 'tcp', address: text };
+      return { type: 'tcp', address: target };
     case 'unix':
     case 'unix-abstract':
       // As gRPC reads it: a path behind slashes is absolute, and there is no authority.
       if ((authority ?? '') !== '' || /^\/?$|\0/.test(path) || (authority === '' && path === rest))
-        node.addInvalid(text, `expected a path: ${scheme}:///path or ${scheme}:path`);
+        at.invalid(target, `expected a path: ${scheme}:///path or ${scheme}:path`);
       return { type: scheme, path };
     default:
       // The message must not repeat the text: a URL of another scheme may contain a password.
-      node.addProblem(
+      at.report(
         `unsupported scheme ${JSON.stringify(scheme)}: expected none, dns, ipv4, ipv6, unix or unix-abstract; there is no TLS`,
       );
       return defaultEndpoint;
@@ -123,9 +117,9 @@ function splitTarget(text: string): { readonly scheme: string | undefined; reado
 const schemes: ReadonlySet<string> = new Set(['dns', 'ipv4', 'ipv6', 'unix', 'unix-abstract']);
 
 /** The authority is a DNS server. */
-function readDns(node: ConfigNode, authority: string | undefined, name: string): TracingEndpoint {
+function readDns(at: Problems, authority: string | undefined, name: string): TracingEndpoint {
   const isServer = authority === undefined || authority === '' || isHostAndPort(authority);
-  if (!isServer || !isHostAndPort(name)) node.addProblem(`expected a host and a port such as ${example}`);
+  if (!isServer || !isHostAndPort(name)) at.report(`expected a host and a port such as ${example}`);
   return { type: 'tcp', address: authority === undefined || authority === '' ? name : `dns://${authority}/${name}` };
 }
 

@@ -44,7 +44,7 @@ export async function readWebhookConnection(
     try {
       return await readFile(path.isAbsolute(name) ? name : path.join(path.dirname(file), name));
     } catch (error) {
-      findings.addWithoutPath(content.path, `cannot read ${name}: ${errorMessage(error)}`);
+      findings.add(content.path, `cannot read ${name}: ${errorMessage(error)}`);
       return undefined;
     }
   };
@@ -56,16 +56,16 @@ export async function readWebhookConnection(
     const place = placeOf(config.certificateAuthority);
     if (holdsCertificates(certificateAuthority.toString()))
       findings.addCertificates(place, certificateAuthority.toString());
-    else findings.addWithoutPath(place, 'the certificate authority holds no certificates in PEM');
+    else findings.add(place, 'the certificate authority holds no certificates in PEM');
   }
   if (clientCertificate && clientKey) {
     const place = placeOf(config.clientCertificate);
     if (isKeyPair(clientCertificate, clientKey)) findings.addCertificates(place, clientCertificate.toString());
-    else findings.addWithoutPath(place, 'the client certificate and its key do not belong together, or are not in PEM');
+    else findings.add(place, 'the client certificate and its key do not belong together, or are not in PEM');
   }
   const bearer = token?.toString().trim();
   if (bearer !== undefined && !/^[\x21-\x7e]+$/.test(bearer))
-    findings.addWithoutPath(placeOf(config.token), 'the token is empty or has characters that cannot be sent');
+    findings.add(placeOf(config.token), 'the token is empty or has characters that cannot be sent');
   findings.requireNoProblems();
   const { server, tlsServerName }: Kubeconfig = config;
   const contents = { certificateAuthority, clientCertificate, clientKey, token: bearer, content: text };

@@ -41,6 +41,8 @@ export const fieldErrorsMax = 100;
 interface Found {
   readonly errors: FieldError[];
   count: number;
+  /** Takes all errors instead of a bounded list: those of a file of an operator are wanted in full. */
+  readonly take?: (path: Path, message: string) => void;
 }
 
 /** From a place up to the root of its object. */
@@ -115,6 +117,11 @@ export class Problems {
     return this.#add(reason, () => withDetail(`Invalid value: ${formatValue(value)}`, detail));
   }
 
+  /** In words that no other error has. */
+  report(problem: string): this {
+    return this.#add('FieldValueInvalid', () => problem);
+  }
+
   /** By a rule that returns what is wrong with a text, such as those for names. */
   check(rule: (text: string) => readonly string[], text: string): this {
     for (const detail of rule(text)) this.invalid(text, detail);
@@ -126,11 +133,11 @@ export class Problems {
     return value === undefined || supported.includes(value) ? this : this.notSupported(value, supported);
   }
 
-  notSupported(value: unknown, supported: readonly string[]): this {
+  notSupported(value: unknown, supported: readonly string[], hint = ''): this {
     return this.#add(
       'FieldValueNotSupported',
       () =>
-        `Unsupported value: ${formatValue(value)}: supported values: ${supported.map((entry) => JSON.stringify(entry)).join(', ')}`,
+        `Unsupported value: ${formatValue(value)}: ${hint ? `${hint}, ` : ''}supported values: ${supported.map((entry) => JSON.stringify(entry)).join(', ')}`,
     );
   }
 
@@ -159,7 +166,10 @@ export class Problems {
   }
 
   #add(reason: FieldError['reason'], message: () => string): this {
-    if (this.#found.count++ < fieldErrorsMax) this.#found.errors.push({ path: this.path, reason, message: message() });
+    const { errors, take } = this.#found;
+    this.#found.count++;
+    if (take) take(this.path, message());
+    else if (errors.length < fieldErrorsMax) errors.push({ path: this.path, reason, message: message() });
     return this;
   }
 }

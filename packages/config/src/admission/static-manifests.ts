@@ -1,34 +1,46 @@
 import path from 'node:path';
-import { declareKind } from '../load.ts';
-import { string } from '../schema.ts';
-import type { ConfigNode, ConfigNodeFields } from '../config-node.ts';
+import { defineConfigurationKind } from '../load.ts';
+import { checkedString, optional } from '../schema.ts';
 
 export interface StaticManifestsConfiguration {
   /** A directory; undefined for none. */
   readonly staticManifestsDir: string | undefined;
 }
 
+const directory = checkedString((value, at) => {
+  if (value !== '' && !path.isAbsolute(value)) at.invalid(value, 'must be an absolute file path');
+});
+
 /** Declares the configuration of a plugin that also loads policies from static manifests. */
-export const staticManifestsKind = (kind: string) =>
-  declareKind({
+const staticManifestsKind = (kind: string) =>
+  defineConfigurationKind({
     kind,
     versions: ['v1'],
     description: 'Policies and bindings that come from files.',
     fields: {
-      staticManifestsDir: string(
+      staticManifestsDir: optional(
+        directory,
         'Absolute path of a directory. Its files hold policies and bindings whose names end with `.static.k8s.io`.',
       ),
     },
   });
+export const mutatingPolicyKind = staticManifestsKind('MutatingAdmissionPolicyConfiguration');
+export const validatingPolicyKind = staticManifestsKind('ValidatingAdmissionPolicyConfiguration');
 
 /** Configures a plugin that calls webhooks. Its kubeconfig is refused: this server sends no credentials to webhooks. */
-export const webhookAdmissionKind = declareKind({
+export const webhookAdmissionKind = defineConfigurationKind({
   kind: 'WebhookAdmissionConfiguration',
   versions: ['v1'],
   description: 'Webhook configurations that come from files.',
   fields: {
-    kubeConfigFile: string('Not supported: no credentials are sent to admission webhooks.'),
-    staticManifestsDir: string(
+    kubeConfigFile: optional(
+      checkedString((value, at) => {
+        if (value !== '') at.forbidden('no credentials are sent to admission webhooks');
+      }),
+      'Not supported: no credentials are sent to admission webhooks.',
+    ),
+    staticManifestsDir: optional(
+      directory,
       'Absolute path of a directory. Its files hold webhook configurations whose names end with `.static.k8s.io`.',
     ),
   },
@@ -36,21 +48,6 @@ export const webhookAdmissionKind = declareKind({
 
 export const readStaticManifests = ({
   staticManifestsDir,
-}: ConfigNodeFields<ReturnType<typeof staticManifestsKind>['schema']['properties']>): StaticManifestsConfiguration => ({
-  staticManifestsDir: readDirectory(staticManifestsDir),
-});
-
-export function readWebhookAdmission({
-  kubeConfigFile,
-  staticManifestsDir,
-}: ConfigNodeFields<(typeof webhookAdmissionKind)['schema']['properties']>): StaticManifestsConfiguration {
-  if (kubeConfigFile.string()) kubeConfigFile.addProblem('Forbidden: no credentials are sent to admission webhooks');
-  return { staticManifestsDir: readDirectory(staticManifestsDir) };
-}
-
-function readDirectory(node: ConfigNode): string | undefined {
-  const directory = node.string() || undefined;
-  if (directory !== undefined && !path.isAbsolute(directory))
-    node.addInvalid(directory, 'must be an absolute file path');
-  return directory;
-}
+}: {
+  readonly staticManifestsDir?: string;
+}): StaticManifestsConfiguration => ({ staticManifestsDir: staticManifestsDir || undefined });

@@ -1,8 +1,10 @@
 import type { Expression } from '@cluster-apiserver/expressions';
+import type { Problems } from '@cluster-apiserver/model';
+import { object, string, type ValueOf } from '@cluster-apiserver/model/schema';
 import { subdomainNames } from '@cluster-apiserver/model/validation';
 import { compileClaimString, compileClaimStrings } from './expression.ts';
-import { list, object, string } from '../schema.ts';
-import type { ConfigNode } from '../config-node.ts';
+import { requireUnique } from './issuer.ts';
+import { checkedString, list, optional, required } from '../schema.ts';
 
 /** How the claims of a token map to the attributes of a user. */
 export interface ClaimMappings {
@@ -16,146 +18,119 @@ export type ClaimMapping =
   | { readonly from: 'claim'; readonly claim: string; readonly prefix: string }
   | { readonly from: 'expression'; readonly expression: Expression };
 
-const prefixedMapping = (description: string, expression: string) =>
-  object(description, {
-    claim: string('Name of the claim. Excludes `expression`.'),
-    prefix: string('Prefix of the value of the claim; required with `claim`, and empty for none.'),
-    expression: string(expression),
+/** Domains whose keys Kubernetes and this server define. */
+const reservedDomains = ['k8s.io', 'kubernetes.io', 'platform.io'];
+
+const extraKey = checkedString((key, at) => {
+  const [domain = '', ...path] = key.split('/');
+  if (path.length === 0 || domain === '' || path.join('/') === '')
+    at.invalid(key, 'must be a domain-prefixed path (such as "acme.io/foo")');
+  else {
+    at.check(subdomainNames.whole, domain);
+    if (!/^[A-Za-z0-9/\-._~%!$&'()*+,;=:@]+$/.test(path.join('/')))
+      at.invalid(key, 'what follows the first slash must be valid characters of a path, as RFC 3986 has them');
+  }
+  if (key !== key.toLowerCase()) at.invalid(key, 'must be lowercase');
+  if (reservedDomains.some((reserved) => domain === reserved || domain.endsWith(`.${reserved}`)))
+    at.invalid(key, `${reservedDomains.join(', ')} and their subdomains are reserved`);
+});
+
+const prefixedMapping = (expression: string) =>
+  object({
+    claim: optional(string, 'Name of the claim. Excludes `expression`.'),
+    prefix: optional(string, 'Prefix of the value of the claim; required with `claim`, and empty for none.'),
+    expression: optional(string, expression),
   });
 
-export const claimMappingsSchema = object(
-  'How the claims of a token become a user.',
-  {
-    username: prefixedMapping('Name of the user.', 'CEL expression over `claims` that gives a string.'),
-    groups: prefixedMapping(
-      'Groups of the user.',
-      'CEL expression over `claims` that gives a string or a list of strings.',
-    ),
-    uid: object('UID of the user.', {
-      claim: string('Name of the claim. Excludes `expression`.'),
-      expression: string('CEL expression over `claims` that gives a string.'),
+export const claimMappingsSchema = object({
+  username: required(
+    prefixedMapping('CEL expression over `claims` that gives a string.'),
+    'Name of the user.',
+    'Required value: claim or expression is required',
+  ),
+  groups: optional(
+    prefixedMapping('CEL expression over `claims` that gives a string or a list of strings.'),
+    'Groups of the user.',
+  ),
+  uid: optional(
+    object({
+      claim: optional(string, 'Name of the claim. Excludes `expression`.'),
+      expression: optional(string, 'CEL expression over `claims` that gives a string.'),
     }),
-    extra: list(
-      'Extra attributes of the user.',
-      object(
-        'One attribute.',
-        {
-          key: string(
-            'Key of the attribute: a lowercase path that begins with a domain, such as `example.com/tenant`.',
-          ),
-          valueExpression: string('CEL expression over `claims` that gives a string or a list of strings.'),
-        },
-        { required: ['key', 'valueExpression'] },
-      ),
+    'UID of the user.',
+  ),
+  extra: optional(
+    list(
+      object({
+        key: required(
+          extraKey,
+          'Key of the attribute: a lowercase path that begins with a domain, such as `example.com/tenant`.',
+        ),
+        valueExpression: required(string, 'CEL expression over `claims` that gives a string or a list of strings.'),
+      }),
     ),
-  },
-  { required: ['username'] },
-);
+    'Extra attributes of the user.',
+  ),
+});
 
 export function readClaimMappings(
-  node: ConfigNode<typeof claimMappingsSchema>,
+  { username, groups, uid, extra: declared = [] }: ValueOf<typeof claimMappingsSchema>,
+  at: Problems,
   rules: readonly Expression[],
 ): ClaimMappings {
-  const fields = node.fields();
-  const username = readPrefixed(fields.username, compileClaimString, true);
-  const extra = readExtra(fields.extra);
-  checkEmail(fields.username, username, [...rules, ...extra.map(({ expression }) => expression)]);
+  const place = at.at('username');
+  const name = readPrefixed(username, place, compileClaimString);
+  if (!username.claim && !username.expression) place.required('claim or expression is required');
+  const keys = new Set<string>();
+  const extra = declared.flatMap(({ key, valueExpression }, index) => {
+    requireUnique(key, at.at('extra', index, 'key'), keys);
+    const expression = compileClaimStrings(valueExpression, at.at('extra', index, 'valueExpression'));
+    return expression ? [{ key, expression }] : [];
+  });
+  checkEmail(name, place.at('expression'), [...rules, ...extra.map(({ expression }) => expression)]);
   return {
-    // Never used: a file with problems is rejected as a whole.
-    username: username ?? { from: 'claim', claim: '', prefix: '' },
-    groups: readPrefixed(fields.groups, compileClaimStrings, false),
-    uid: readUid(fields.uid),
+    username: name ?? { from: 'claim', claim: '', prefix: '' }, // a problem
+    groups: groups && readPrefixed(groups, at.at('groups'), compileClaimStrings),
+    uid: uid && readMapping(uid, at.at('uid'), compileClaimString),
     extra,
   };
 }
 
-function readPrefixed(
-  node: ConfigNode<ReturnType<typeof prefixedMapping>>,
-  read: (node: ConfigNode) => Expression | undefined,
-  needed: boolean,
+/** Undefined if nothing is set, and for an expression with problems. */
+function readMapping(
+  { claim = '', prefix = '', expression: source = '' }: Partial<Record<'claim' | 'prefix' | 'expression', string>>,
+  at: Problems,
+  compile: typeof compileClaimString,
 ): ClaimMapping | undefined {
-  const fields = node.fields();
-  const [claim, prefix, text] = [fields.claim.string() ?? '', fields.prefix.string(), fields.expression.string() ?? ''];
-  if (claim !== '' && text !== '') {
-    node.addInvalid('', "claim and expression can't both be set");
-    return undefined;
-  }
-  if (claim === '' && text === '') {
-    if (needed) node.addRequired('claim or expression is required');
-    else if (prefix !== undefined) fields.prefix.addInvalid(prefix, 'prefix can only be set when claim is set');
-    return undefined;
-  }
-  if (text !== '') {
-    if (prefix !== undefined) fields.prefix.addInvalid(prefix, "prefix can't be set when expression is set");
-    const expression = read(fields.expression);
-    return expression && { from: 'expression', expression };
-  }
-  if (prefix === undefined)
-    fields.prefix.addRequired(
-      'prefix is required when claim is set. It can be set to an empty string to disable prefixing',
-    );
-  return { from: 'claim', claim, prefix: prefix ?? '' };
-}
-
-type Declared = (typeof claimMappingsSchema)['properties'];
-
-function readUid(node: ConfigNode<Declared['uid']>): ClaimMapping | undefined {
-  const fields = node.fields();
-  const [claim, text] = [fields.claim.string() ?? '', fields.expression.string() ?? ''];
-  if (claim !== '' && text !== '') node.addInvalid('', "claim and expression can't both be set");
-  if (claim !== '') return { from: 'claim', claim, prefix: '' };
-  const expression = compileClaimString(fields.expression);
+  if (claim !== '' && source !== '') at.invalid('', "claim and expression can't both be set");
+  if (claim !== '') return { from: 'claim', claim, prefix };
+  const expression = compile(source, at.at('expression'));
   return expression && { from: 'expression', expression };
 }
 
+function readPrefixed(
+  mapping: ValueOf<ReturnType<typeof prefixedMapping>>,
+  at: Problems,
+  compile: typeof compileClaimString,
+): ClaimMapping | undefined {
+  const { claim, prefix, expression } = mapping;
+  const place = at.at('prefix');
+  if (claim && prefix === undefined && !expression)
+    place.required('prefix is required when claim is set. It can be set to an empty string to disable prefixing');
+  if (!claim && prefix !== undefined)
+    place.invalid(
+      prefix,
+      expression ? "prefix can't be set when expression is set" : 'prefix can only be set when claim is set',
+    );
+  return readMapping(mapping, at, compile);
+}
+
 /** An unverified email address can be claimed by anyone, so it must not become a user name unchecked. */
-function checkEmail(
-  node: ConfigNode<Declared['username']>,
-  username: ClaimMapping | undefined,
-  others: readonly Expression[],
-): void {
+function checkEmail(username: ClaimMapping | undefined, at: Problems, others: readonly Expression[]): void {
   if (username?.from !== 'expression' || !username.expression.readsField('claims', 'email')) return;
   if ([username.expression, ...others].some((expression) => expression.readsField('claims', 'email_verified'))) return;
-  node
-    .fields()
-    .expression.addInvalid(
-      username.expression.text,
-      'claims.email_verified must be used in claimMappings.username.expression or claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when claims.email is used in claimMappings.username.expression',
-    );
-}
-
-function readExtra(node: ConfigNode<Declared['extra']>): ClaimMappings['extra'] {
-  const taken = new Set<string>();
-  return node.items().flatMap((item) => {
-    const fields = item.fields();
-    const key = readKey(fields.key, taken);
-    if ((fields.valueExpression.string() ?? '') === '') fields.valueExpression.addRequired();
-    const expression = compileClaimStrings(fields.valueExpression);
-    return expression ? [{ key, expression }] : [];
-  });
-}
-
-/** Domains whose keys Kubernetes and this server define. */
-const reservedDomains = ['k8s.io', 'kubernetes.io', 'platform.io'];
-
-function readKey(node: ConfigNode, taken: Set<string>): string {
-  const key = node.string() ?? '';
-  if (key === '') {
-    node.addRequired();
-    return key;
-  }
-  const [domain = '', ...path] = key.split('/');
-  if (path.length === 0 || domain === '' || path.join('/') === '')
-    node.addInvalid(key, 'must be a domain-prefixed path (such as "acme.io/foo")');
-  else {
-    for (const problem of subdomainNames.whole(domain)) node.addInvalid(domain, problem);
-    if (!/^[A-Za-z0-9/\-._~%!$&'()*+,;=:@]+$/.test(path.join('/')))
-      node.addInvalid(key, 'what follows the first slash must be valid characters of a path, as RFC 3986 has them');
-  }
-  if (key !== key.toLowerCase()) node.addInvalid(key, 'must be lowercase');
-  if (reservedDomains.some((reserved) => domain === reserved || domain.endsWith(`.${reserved}`)))
-    node.addInvalid(key, `${reservedDomains.join(', ')} and their subdomains are reserved`);
-  if (taken.has(key)) node.addProblem(`Duplicate value: ${JSON.stringify(key)}`);
-  taken.add(key);
-  return key;
+  at.invalid(
+    username.expression.text,
+    'claims.email_verified must be used in claimMappings.username.expression or claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when claims.email is used in claimMappings.username.expression',
+  );
 }

@@ -1,7 +1,9 @@
 import type { Expression } from '@cluster-apiserver/expressions';
+import type { Problems } from '@cluster-apiserver/model';
+import { object, string, type ValueOf } from '@cluster-apiserver/model/schema';
 import { compileClaimRule, compileUserRule } from './expression.ts';
-import { list, object, string } from '../schema.ts';
-import type { ConfigNode } from '../config-node.ts';
+import { requireUnique } from './issuer.ts';
+import { optional, required } from '../schema.ts';
 
 /** A condition that the claims of a token must satisfy. */
 export type ClaimRule =
@@ -15,62 +17,46 @@ export interface ExpressionRule {
   readonly message: string | undefined;
 }
 
-const messageSchema = string('Message if the expression is not true.');
+const message = optional(string, 'Message if the expression is not true.');
 
-export const claimRulesSchema = list(
-  'Rules that the claims of a token must satisfy.',
-  object('One rule: either `claim` and `requiredValue`, or `expression`.', {
-    claim: string('Name of a claim that must be a string.'),
-    requiredValue: string('Value that the claim must have.'),
-    expression: string('CEL expression over `claims` that must be true.'),
-    message: messageSchema,
-  }),
-);
+/** Either `claim` and `requiredValue`, or `expression`. */
+export const claimRule = object({
+  claim: optional(string, 'Name of a claim that must be a string.'),
+  requiredValue: optional(string, 'Value that the claim must have.'),
+  expression: optional(string, 'CEL expression over `claims` that must be true.'),
+  message,
+});
 
-export const userRulesSchema = list(
-  'Rules that the resulting user must satisfy.',
-  object(
-    'One rule.',
-    {
-      expression: string('CEL expression over `user` that must be true.'),
-      message: messageSchema,
-    },
-    { required: ['expression'] },
-  ),
-);
+export const userRule = object({
+  expression: required(string, 'CEL expression over `user` that must be true.'),
+  message,
+});
 
-export function readClaimRules(node: ConfigNode<typeof claimRulesSchema>): readonly ClaimRule[] {
+export function readClaimRules(rules: readonly ValueOf<typeof claimRule>[], at: Problems): readonly ClaimRule[] {
   const taken = new Set<string>();
-  return node.items().flatMap((item): readonly ClaimRule[] => {
-    const fields = item.fields();
-    const [claim, value] = [fields.claim.string() ?? '', fields.requiredValue.string() ?? ''];
-    const [text, message] = [fields.expression.string() ?? '', fields.message.string() ?? ''];
-    if (claim !== '' && text !== '') item.addInvalid(claim, "claim and expression can't both be set");
-    if (claim === '' && text === '') item.addRequired('claim or expression is required');
-    if (claim !== '' && message !== '') fields.message.addInvalid(message, 'may not be specified when claim is set');
-    if (text !== '' && value !== '')
-      fields.requiredValue.addInvalid(value, 'may not be specified when expression is set');
-    requireUnique(claim === '' ? fields.expression : fields.claim, claim || text, taken);
-    if (claim !== '') return [{ by: 'claim', claim, requiredValue: value }];
-    return ruleOf(compileClaimRule(fields.expression), message);
+  return rules.flatMap((rule, index): readonly ClaimRule[] => {
+    const place = at.at(index);
+    const { claim = '', requiredValue = '', expression = '' } = rule;
+    if (claim !== '' && expression !== '') place.invalid(claim, "claim and expression can't both be set");
+    if (claim === '' && expression === '') place.required('claim or expression is required');
+    if (claim !== '' && rule.message)
+      place.at('message').invalid(rule.message, 'may not be specified when claim is set');
+    if (expression !== '' && requiredValue !== '')
+      place.at('requiredValue').invalid(requiredValue, 'may not be specified when expression is set');
+    requireUnique(claim || expression, place.at(claim === '' ? 'expression' : 'claim'), taken);
+    if (claim !== '') return [{ by: 'claim', claim, requiredValue }];
+    return ruleOf(compileClaimRule(expression, place.at('expression')), rule.message);
   });
 }
 
-export function readUserRules(node: ConfigNode<typeof userRulesSchema>): readonly ExpressionRule[] {
+export function readUserRules(rules: readonly ValueOf<typeof userRule>[], at: Problems): readonly ExpressionRule[] {
   const taken = new Set<string>();
-  return node.items().flatMap((item) => {
-    const fields = item.fields();
-    const text = fields.expression.string() ?? '';
-    if (text === '') fields.expression.addRequired();
-    requireUnique(fields.expression, text, taken);
-    return ruleOf(compileUserRule(fields.expression), fields.message.string() ?? '');
+  return rules.flatMap((rule, index) => {
+    const place = at.at(index, 'expression');
+    requireUnique(rule.expression, place, taken);
+    return ruleOf(compileUserRule(rule.expression, place), rule.message);
   });
 }
 
-const ruleOf = (expression: Expression | undefined, message: string): ExpressionRule[] =>
-  expression ? [{ by: 'expression', expression, message: message || undefined }] : [];
-
-function requireUnique(node: ConfigNode, text: string, taken: Set<string>): void {
-  if (text !== '' && taken.has(text)) node.addProblem(`Duplicate value: ${JSON.stringify(text)}`);
-  taken.add(text);
-}
+const ruleOf = (expression: Expression | undefined, text: string | undefined): ExpressionRule[] =>
+  expression ? [{ by: 'expression', expression, message: text || undefined }] : [];

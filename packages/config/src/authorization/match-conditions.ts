@@ -1,6 +1,8 @@
-import { authorizationVariables, compile, type Expression, formatType } from '@cluster-apiserver/expressions';
-import { list, object, string } from '../schema.ts';
-import type { ConfigNode } from '../config-node.ts';
+import { authorizationVariables, type Expression } from '@cluster-apiserver/expressions';
+import type { Problems } from '@cluster-apiserver/model';
+import { object, string, type ValueOf } from '@cluster-apiserver/model/schema';
+import { boolWanted, compileText, isBool } from '../authentication/expression.ts';
+import { list, required } from '../schema.ts';
 
 const matchConditionsMax = 64;
 
@@ -8,49 +10,28 @@ const matchConditionsMax = 64;
 const variables = { ...authorizationVariables.request.fields, ...authorizationVariables };
 
 export const matchConditionsSchema = list(
-  'The webhook is called only if all of them are true.',
-  object(
-    'One condition.',
-    {
-      expression: string(
-        'CEL expression over the spec of the SubjectAccessReview (`user`, `groups`, `resourceAttributes`, …; also below `request`).',
-      ),
-    },
-    { required: ['expression'] },
-  ),
-  { maxItems: matchConditionsMax },
+  object({
+    expression: required(
+      string,
+      'CEL expression over the spec of the SubjectAccessReview (`user`, `groups`, `resourceAttributes`, …; also below `request`).',
+    ),
+  }),
+  matchConditionsMax,
 );
 
 /** An empty list matches every request. */
-export function readMatchConditions(node: ConfigNode<typeof matchConditionsSchema>): readonly Expression[] {
-  const items = node.items();
-  if (items.length > matchConditionsMax)
-    node.addProblem(`Too many: ${items.length}: must have at most ${matchConditionsMax} items`);
+export function readMatchConditions(
+  conditions: ValueOf<typeof matchConditionsSchema>,
+  at: Problems,
+): readonly Expression[] {
   const taken = new Set<string>();
-  return items.flatMap((item) => {
-    const { expression } = item.fields();
-    const text = expression.string() ?? '';
-    if (text === '') {
-      expression.addRequired();
-      return [];
-    }
+  return conditions.flatMap(({ expression: text }, index) => {
+    const place = at.at(index, 'expression');
     if (taken.has(text)) {
-      expression.addProblem(`Duplicate value: ${JSON.stringify(text)}`);
+      place.duplicate(text);
       return [];
     }
     taken.add(text);
-    return compileCondition(expression, text);
+    return compileText(text, place, variables, isBool, boolWanted) ?? [];
   });
-}
-
-function compileCondition(node: ConfigNode, text: string): readonly Expression[] {
-  const result = compile(text, variables);
-  if ('faults' in result) {
-    for (const fault of result.faults) node.addInvalid(text, `compilation failed: ${fault}`);
-    return [];
-  }
-  const { expression } = result;
-  if (expression.type.kind === 'bool') return [expression];
-  node.addInvalid(text, `must evaluate to bool, and this is of type ${formatType(expression.type)}`);
-  return [];
 }

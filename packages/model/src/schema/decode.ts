@@ -2,7 +2,7 @@ import { getOwn, setOwn, unreachable } from '@cluster-apiserver/base';
 import { isJsonObject, type JsonObject } from '../json/json-object.ts';
 import { type Integer, integerOf, isRawNumber, numberOf, type RawNumber, rawNumber } from '../json/raw-number.ts';
 import { parseQuantity } from '../quantity.ts';
-import { formatPath, type Path, type Step } from '../problems.ts';
+import { formatPath, type Path, Problems, type Step } from '../problems.ts';
 import { parseMicroTime, parseTime } from '../time.ts';
 import { decodeBase64 } from './base64.ts';
 import {
@@ -23,16 +23,21 @@ export function decode<Value>(
   schema: ObjectSchema<Value>,
   value: unknown,
   unknownField: (path: Path) => void,
-  { keepsNulls = false }: DecodeOptions = {},
+  options: DecodeOptions = {},
 ): Value {
-  const decoder = new Decoder(unknownField, keepsNulls);
+  const decoder = new Decoder(unknownField, options);
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `Value` is derived from the fields that the value is built by
-  return decoder.object(schema, value) as Value;
+  return decoder.root(schema, value) as Value;
 }
 
 export interface DecodeOptions {
   /** In structural objects: what is applied may set no field to null, and validation has to see it. */
   readonly keepsNulls?: boolean;
+  /**
+   * Takes all that is wrong in declared objects, also by the rules of their values; in place of a value of a wrong type is
+   * an empty one. Without it the first value of a wrong type ends the decoding, and values are not validated.
+   */
+  readonly problems?: Problems;
 }
 
 /** A value of a type that its field does not take. */
@@ -52,10 +57,16 @@ class Decoder {
   readonly #path: Step[] = [];
   readonly #unknownField: (path: Path) => void;
   readonly #keepsNulls: boolean;
+  readonly #problems: Problems | undefined;
 
-  constructor(unknownField: (path: Path) => void, keepsNulls: boolean) {
+  constructor(unknownField: (path: Path) => void, { keepsNulls = false, problems }: DecodeOptions) {
     this.#unknownField = unknownField;
     this.#keepsNulls = keepsNulls;
+    this.#problems = problems;
+  }
+
+  root(schema: ObjectSchema, value: unknown): unknown {
+    return this.#problems ? this.#validated(schema, value, this.#problems) : this.object(schema, value);
   }
 
   object(schema: ObjectSchema, value: unknown): Record<string, unknown> {
@@ -74,21 +85,47 @@ class Decoder {
     return out;
   }
 
-  #field({ name, presence, schema }: Field, raw: unknown): unknown {
+  #field(field: Field, raw: unknown): unknown {
+    const { name, presence, schema } = field;
+    if (presence === 'required' && isMissing(raw)) return this.#missing(field);
     if (raw === null || raw === undefined)
       return presence === 'always' ? zero(schema) : presence === 'nullIfEmpty' ? null : undefined;
     const value = this.#below(name, schema, raw);
-    if (presence === 'given' || presence === 'always' || !isEmpty(schema, value)) return value;
+    if (presence === 'given' || presence === 'required' || presence === 'always' || !isEmpty(schema, value))
+      return value;
     return presence === 'nullIfEmpty' ? null : undefined;
   }
 
   #below(step: Step, schema: Schema, value: unknown): unknown {
     // Most fields are texts, which need no step.
-    if (schema.type === 'string' && typeof value === 'string') return value;
+    if (schema.type === 'string' && typeof value === 'string' && !schema.validate) return value;
     this.#path.push(step);
-    const decoded = this.#value(schema, value);
+    const decoded = this.#problems ? this.#validated(schema, value, this.#problems) : this.#value(schema, value);
     this.#path.pop();
     return decoded;
+  }
+
+  /** A value is validated if everything in it is right. It stays if it is refused, unless its type lists all values. */
+  #validated(schema: Schema, value: unknown, problems: Problems): unknown {
+    const depth = this.#path.length;
+    const before = problems.count;
+    try {
+      const decoded = this.#value(schema, value);
+      if (!schema.validate || problems.count > before) return decoded;
+      schema.validate(decoded, problems.at(...this.#path));
+      return problems.count > before && schema.rules?.enum ? placeholder(schema) : decoded;
+    } catch (error) {
+      if (!(error instanceof WrongTypeError)) throw error;
+      this.#path.length = depth;
+      problems.at(...error.path).report(error.problem);
+      return placeholder(schema);
+    }
+  }
+
+  #missing({ name, missing = 'Required value', schema }: Field): unknown {
+    if (!this.#problems) throw new WrongTypeError([...this.#path, name], missing);
+    this.#problems.at(...this.#path, name).report(missing);
+    return placeholder(schema);
   }
 
   #value(schema: Schema, value: unknown): unknown {
@@ -225,7 +262,9 @@ class Decoder {
 
   #list({ items }: ListSchema, value: unknown): unknown[] {
     if (!Array.isArray(value)) throw this.#wrongType('a list', value);
-    return value.map((entry: unknown, index) => (entry === null ? zero(items) : this.#below(index, items, entry)));
+    return value.map((entry: unknown, index) =>
+      entry === null && !this.#problems ? zero(items) : this.#below(index, items, entry),
+    );
   }
 
   #integer(type: 'int32' | 'int64', value: unknown): Integer {
@@ -275,7 +314,17 @@ class Decoder {
   }
 }
 
-const isAlwaysShown = ({ presence }: Field): boolean => presence === 'always' || presence === 'nullIfEmpty';
+const isAlwaysShown = ({ presence }: Field): boolean =>
+  presence === 'always' || presence === 'nullIfEmpty' || presence === 'required';
+
+const isMissing = (value: unknown): boolean =>
+  value === null || value === undefined || value === '' || (Array.isArray(value) && value.length === 0);
+
+/** A value of the type of a schema, in place of one that is missing or wrong. */
+const placeholder = (schema: Schema): unknown =>
+  schema.type === 'object'
+    ? new Decoder(() => {}, { problems: new Problems() }).object(schema, {})
+    : (schema.rules?.enum?.[0] ?? zero(schema));
 
 const isDeclared = (schema: Schema): boolean =>
   schema.type === 'map' || (schema.type === 'object' && !schema.structural);
@@ -311,6 +360,7 @@ const integerLimits = { int32: [-(2n ** 31n), 2n ** 31n - 1n], int64: [-(2n ** 6
 
 /** The value of an unset field that is part of a response all the same. */
 export function zero(schema: Schema): unknown {
+  if (schema.default !== undefined) return schema.default;
   switch (schema.type) {
     case 'string':
     case 'bytes':

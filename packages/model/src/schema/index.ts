@@ -17,9 +17,11 @@ export { validateParts } from './validate-parts.ts';
 export { validateValue } from './validate-value.ts';
 export type { Bound, Format, Pattern, ValueRules } from './value-rules.ts';
 export {
+  any,
   boolean,
   bytes,
   type Field,
+  type FieldDeclaration,
   type FieldDeclarations,
   field,
   type FieldValues,
@@ -39,6 +41,7 @@ export {
   type ObjectSchema,
   object,
   type Schema,
+  type StringSchema,
   string,
   stringMap,
   time,

@@ -2,6 +2,7 @@ import { invariant } from '@cluster-apiserver/base';
 import type { ValueRules } from './value-rules.ts';
 import { isJsonObject } from '../json/json-object.ts';
 import type { Integer } from '../json/raw-number.ts';
+import type { Problems } from '../problems.ts';
 
 /**
  * Schemas of objects, as data. Decoding with its type errors, pruning of unknown fields, the canonical form, field
@@ -29,12 +30,16 @@ export interface Constraints {
   /** Null is a value. Elsewhere it means that a field is unset. */
   readonly nullable?: boolean;
   readonly rules?: ValueRules;
+  /** Validates a value of the right type, for decoding that finds all problems of a file. */
+  readonly validate?: (value: unknown, problems: Problems) => void;
   /** Rules in an expression language, compiled by the package that made the schema, which evaluates them. */
   readonly expressions?: unknown;
 }
 
-export interface StringSchema extends Constraints {
+export interface StringSchema<Value extends string = string> extends Constraints {
   readonly type: 'string';
+  /** Exists for the compiler only: the type of the values, see `ValueOf`. */
+  readonly valueType?: Value;
 }
 /** Base64 in JSON. */
 export interface BytesSchema extends Constraints {
@@ -174,15 +179,17 @@ export interface Field {
   readonly presence: Presence;
   /** The number in protobuf. It never changes, and no other field of the object ever has it. */
   readonly number?: number;
+  /** What to say if it is required and missing. */
+  readonly missing?: string;
 }
 
 /**
  * When a field is part of a response. `filled`: unless it is zero, empty or null. `given`: if the client sent it, so that
  * false and 0 differ from unset. `always`: with its zero value if it is unset. `nullIfEmpty`: always, as null if it is
  * empty; Go clients expect null where upstream has a nil slice. `writeOnly`: never; the defaults of its kind put what the
- * client sent elsewhere.
+ * client sent elsewhere. `required`: an object without it, or with an empty text or list, is refused.
  */
-export type Presence = 'filled' | 'given' | 'always' | 'nullIfEmpty' | 'writeOnly';
+export type Presence = 'filled' | 'given' | 'always' | 'nullIfEmpty' | 'writeOnly' | 'required';
 
 /** A field as it is declared; its name is its key in the declaration. */
 export interface FieldDeclaration<S extends Schema = Schema, P extends Presence = Presence> {
@@ -190,29 +197,32 @@ export interface FieldDeclaration<S extends Schema = Schema, P extends Presence 
   readonly description: string;
   readonly presence: P;
   readonly number?: number;
+  readonly missing?: string;
 }
 export type FieldDeclarations = Readonly<Record<string, FieldDeclaration>>;
 
 /** The TypeScript type of the canonical values of a schema. */
 export type ValueOf<S extends Schema> = Schema extends S
   ? unknown
-  : S extends StringSchema | BytesSchema | TimeSchema | QuantitySchema
+  : S extends BytesSchema | TimeSchema | QuantitySchema
     ? string
-    : S extends BooleanSchema
-      ? boolean
-      : S extends Int32Schema | DoubleSchema
-        ? number
-        : S extends Int64Schema
-          ? Integer
-          : S extends IntOrStringSchema
-            ? number | string
-            : S extends MapSchema<infer Values>
-              ? Record<string, ValueOf<Values>>
-              : S extends ListSchema<infer Items>
-                ? ValueOf<Items>[]
-                : S extends ObjectSchema<infer Value>
-                  ? Value
-                  : unknown;
+    : S extends StringSchema<infer Value>
+      ? Value
+      : S extends BooleanSchema
+        ? boolean
+        : S extends Int32Schema | DoubleSchema
+          ? number
+          : S extends Int64Schema
+            ? Integer
+            : S extends IntOrStringSchema
+              ? number | string
+              : S extends MapSchema<infer Values>
+                ? Record<string, ValueOf<Values>>
+                : S extends ListSchema<infer Items>
+                  ? ValueOf<Items>[]
+                  : S extends ObjectSchema<infer Value>
+                    ? Value
+                    : unknown;
 
 /** The TypeScript type of an object with these fields. */
 export type FieldValues<F extends FieldDeclarations> = Flat<
@@ -222,7 +232,9 @@ export type FieldValues<F extends FieldDeclarations> = Flat<
 >;
 
 type FieldValue<F extends FieldDeclaration> = ValueOf<F['schema']> | (IsNullable<F> extends true ? null : never);
-type IsAlwaysPresent<F extends FieldDeclaration> = F['presence'] extends 'always' | 'nullIfEmpty' ? true : false;
+type IsAlwaysPresent<F extends FieldDeclaration> = F['presence'] extends 'always' | 'nullIfEmpty' | 'required'
+  ? true
+  : false;
 /** A time that is always present is null if it is unset. */
 type IsNullable<F extends FieldDeclaration> = F extends { readonly presence: 'nullIfEmpty' }
   ? true

@@ -1,6 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { configurationKinds, type DeclaredKind, nameOf, type Schema } from '@cluster-apiserver/config';
+import {
+  type ConfigurationKind,
+  configurationKinds,
+  type JsonSchema,
+  nameOf,
+  printSchema,
+} from '@cluster-apiserver/config';
 import { code, generated, table } from './markdown.ts';
 
 export const examples = join(import.meta.dirname, '..', '..', '..', '..', 'docs', 'examples', 'configuration');
@@ -52,16 +58,16 @@ The examples are in [examples/configuration](examples/configuration); copy them 
 
 ${configurationKinds.map(sectionOf).join('\n')}`;
 
-function sectionOf(kind: DeclaredKind): string {
+function sectionOf(kind: ConfigurationKind): string {
   const { namedBy, example } = uses[nameOf(kind)] ?? { namedBy: '', example: '' };
   return `## ${nameOf(kind)}
 
-${kind.schema.description}
+${kind.description}
 
 - Named by: ${namedBy}
 - \`apiVersion\`: ${kind.apiVersions.map(code).join(', ')}
 
-${table(['field', 'type', 'default', 'meaning'], fieldsOf(kind.schema, ''))}
+${table(['field', 'type', 'default', 'meaning'], fieldsOf(printSchema(kind.schema), ''))}
 
 \`\`\`${example.endsWith('.jsonl') ? 'json' : 'yaml'}
 ${readFileSync(join(examples, example), 'utf8')}\`\`\`
@@ -69,11 +75,10 @@ ${readFileSync(join(examples, example), 'utf8')}\`\`\`
 }
 
 /** All fields of a schema by path. */
-function fieldsOf(schema: Schema, path: string): readonly (readonly string[])[] {
-  if (schema.type === 'array') return fieldsOf(schema.items, `${path}[]`);
-  if (schema.type !== 'object') return [];
+function fieldsOf(schema: JsonSchema, path: string): readonly (readonly string[])[] {
+  if (schema.items) return fieldsOf(schema.items, `${path}[]`);
   const isNew = (name: string): boolean => path !== '' || !['apiVersion', 'kind'].includes(name);
-  return Object.entries(schema.properties)
+  return Object.entries(schema.properties ?? {})
     .filter(([name]) => isNew(name))
     .flatMap(([name, field]) => {
       const at = path === '' ? name : `${path}.${name}`;
@@ -85,17 +90,15 @@ function fieldsOf(schema: Schema, path: string): readonly (readonly string[])[] 
     });
 }
 
-function typeOf(schema: Schema): string {
-  if (schema.type === 'array') return `list of ${typeOf(schema.items)}s`;
-  if (schema.type === undefined) return 'any';
-  return 'pattern' in schema && schema.pattern !== undefined ? 'duration' : schema.type;
+function typeOf(schema: JsonSchema): string {
+  if (schema.items) return `list of ${typeOf(schema.items)}s`;
+  return schema.pattern === undefined ? (schema.type ?? 'any') : 'duration';
 }
 
-const defaultOf = (schema: Schema): string =>
-  'default' in schema && schema.default !== undefined ? code(String(schema.default)) : '';
+const defaultOf = (schema: JsonSchema): string => (schema.default === undefined ? '' : code(String(schema.default)));
 
-function meaningOf(schema: Schema): string {
-  const values = 'enum' in schema ? (schema.enum ?? []).filter((value) => value !== '') : [];
+function meaningOf(schema: JsonSchema): string {
+  const values = (schema.enum ?? []).map(String).filter((value) => value !== '');
   const oneOf = values.length > 0 ? ` One of ${values.map(code).join(', ')}.` : '';
   return `${schema.description ?? ''}${oneOf}`;
 }

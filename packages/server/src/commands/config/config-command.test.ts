@@ -75,7 +75,7 @@ describe('config check finds', () => {
       'what an AuthenticationConfiguration has wrong, each at its place',
       config(usual, 'AuthenticationConfiguration', 'jwt:\n- issuer: {url: "http://a", audiences: [7]}\n  more: 1\n'),
       [
-        'file:4:3 jwt[0].claimMappings.username: Required value: claim or expression is required',
+        'file:4:3 jwt[0].claimMappings: Required value',
         'file:4:17 jwt[0].issuer.url: Invalid value: "http://a": URL scheme must be https',
         'file:4:41 jwt[0].issuer.audiences[0]: expected a string, got a number',
         'file:5:3 jwt[0]: unknown field "more"',
