@@ -1,6 +1,12 @@
 import type { Kind } from '@cluster-apiserver/model/kind';
 import { admissionRegistrationKinds } from './admission-registration/kinds.ts';
+import { controllerRevision } from './apps/controller-revision.ts';
+import { configMap } from './config/config-map.ts';
+import { secret } from './config/secret.ts';
+import { lease } from './coordination/lease.ts';
 import { createEventKind } from './event/event-kind.ts';
+import { limitRange } from './limits/limit-range.ts';
+import { resourceQuota } from './limits/resource-quota.ts';
 import { namespaceKind } from './namespace/namespace.ts';
 import { clusterRole } from './rbac/cluster-role.ts';
 import { clusterRoleBinding } from './rbac/cluster-role-binding.ts';
@@ -50,6 +56,12 @@ export function kinds(services: KindServices): readonly Kind[] {
     createEventKind(services),
     serviceAccount(services),
     namespaceKind,
+    configMap,
+    secret,
+    limitRange,
+    resourceQuota,
+    controllerRevision,
+    lease,
     role,
     clusterRole,
     roleBinding,

@@ -48,6 +48,11 @@ export class Quantity {
     return fitsInt(units) ? units : undefined;
   }
 
+  /** Whether it has no fraction. */
+  get isWhole(): boolean {
+    return this.exponent >= 0 || this.units % 10n ** BigInt(-this.exponent) === 0n;
+  }
+
   toDouble(): number {
     const units = Number(this.units);
     return this.exponent === 0 ? units : units * Number(`1e${this.exponent}`);
@@ -69,9 +74,8 @@ export class Quantity {
   }
 
   #whole(): bigint | undefined {
-    if (this.exponent >= 0) return this.#unitsAt(0);
-    const one = 10n ** BigInt(-this.exponent);
-    return this.units % one === 0n ? this.units / one : undefined;
+    if (!this.isWhole) return undefined;
+    return this.exponent >= 0 ? this.#unitsAt(0) : this.units / 10n ** BigInt(-this.exponent);
   }
 
   #unitsAt(exponent: number): bigint {

@@ -10,17 +10,17 @@ import { type ApiResponse, discoveryRoutes, openApiRoutes, type VersionInfo } fr
 import { services } from '../../kinds/test/services.ts';
 import { askDocuments } from '../../pipeline/test/ask-documents.ts';
 import { type OpenPipeline, openPipeline } from '../../pipeline/test/open-pipeline.ts';
-import { configMap } from './declared-kinds/config-map.ts';
+import { textBundle } from './declared-kinds/text-bundle.ts';
 import { role } from './declared-kinds/role.ts';
 
-interface ConfigMap extends KubeObject {
+interface TextBundle extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 interface Role extends KubeObject {
   readonly rules: readonly object[] | null;
 }
 
-const served = [...kinds(services), configMap, role];
+const served = [...kinds(services), textBundle, role];
 const protobuf = 'application/vnd.kubernetes.protobuf';
 
 let api: OpenPipeline;
@@ -64,9 +64,9 @@ function bytesOf({ body }: ApiResponse): Buffer {
 
 const cases: readonly (readonly [string, Kind, string, object])[] = [
   [
-    'ConfigMap',
-    configMap,
-    '/api/v1/namespaces/n/configmaps',
+    'TextBundle',
+    textBundle,
+    '/api/v1/namespaces/n/textbundles',
     { immutable: false, data: { a: 'text', ü: '"' }, binaryData: { empty: '', raw: '/wD+' } },
   ],
   [
@@ -81,8 +81,8 @@ test('the line of docs/adding-a-kind.md stands between lines of the real list', 
   const guide = fs.readFileSync(new URL('../../../docs/adding-a-kind.md', import.meta.url), 'utf8');
   const [, block = ''] = /in the list that `kinds\(\)`[^`]*`[^`]*`[^`]*```ts\n([^`]*)```/.exec(guide) ?? [];
   const index = fs.readFileSync(new URL('../../kinds/src/index.ts', import.meta.url), 'utf8');
-  expect(block).toContain('    configMap,\n');
-  expect(index).toContain(block.replace('    configMap,\n', ''));
+  expect(block).toContain('    textBundle,\n');
+  expect(index).toContain(block.replace('    textBundle,\n', ''));
 });
 
 describe.each(cases)('%s', (name, kind, path, content) => {
@@ -90,7 +90,7 @@ describe.each(cases)('%s', (name, kind, path, content) => {
   const draft = { apiVersion, kind: name, metadata: { name: 'a' }, ...content };
 
   test('is declared in docs/adding-a-kind.md as it is here', () => {
-    const file = kind === configMap ? 'config-map' : 'role';
+    const file = kind === textBundle ? 'text-bundle' : 'role';
     const guide = fs.readFileSync(new URL('../../../docs/adding-a-kind.md', import.meta.url), 'utf8');
     expect(guide).toContain(fs.readFileSync(new URL(`declared-kinds/${file}.ts`, import.meta.url), 'utf8'));
   });
@@ -149,28 +149,28 @@ describe.each(cases)('%s', (name, kind, path, content) => {
 
 const apply = 'application/apply-patch+yaml';
 const strategic = 'application/strategic-merge-patch+json';
-const configMaps = '/api/v1/namespaces/n/configmaps';
+const textBundles = '/api/v1/namespaces/n/textbundles';
 const roles = '/apis/permissions.example.com/v1/namespaces/n/roles';
 const applied = (fields: object): object => ({
   apiVersion: 'v1',
-  kind: 'ConfigMap',
+  kind: 'TextBundle',
   metadata: { name: 'applied' },
   ...fields,
 });
 
-test('appliers own the keys of a ConfigMap one by one', async () => {
-  const path = `${configMaps}/applied`;
+test('appliers own the keys of a TextBundle one by one', async () => {
+  const path = `${textBundles}/applied`;
   const one = { data: { a: '1' }, binaryData: { x: 'AA==' } };
   expect(await ask('PATCH', `${path}?fieldManager=one`, applied(one), apply)).toMatchObject({ status: 201 });
   const two = applied({ data: { b: '2' } });
-  const both = await ask<ConfigMap>('PATCH', `${path}?fieldManager=two`, two, apply);
+  const both = await ask<TextBundle>('PATCH', `${path}?fieldManager=two`, two, apply);
   expect(both.body).toMatchObject({ data: { a: '1', b: '2' }, binaryData: { x: 'AA==' } });
   const conflict = applied({ binaryData: { x: 'AQ==' } });
   expect(await ask('PATCH', `${path}?fieldManager=two`, conflict, apply)).toMatchObject({
     status: 409,
     body: { details: { causes: [{ field: '.binaryData.x' }] } },
   });
-  const less = await ask<ConfigMap>('PATCH', `${path}?fieldManager=one`, applied({ data: { a: '1' } }), apply);
+  const less = await ask<TextBundle>('PATCH', `${path}?fieldManager=one`, applied({ data: { a: '1' } }), apply);
   expect(less.body).not.toHaveProperty('binaryData');
 });
 
@@ -201,9 +201,13 @@ test('an applier owns the rules of a Role as a whole', async () => {
 });
 
 test('strategic merge patches change keys, remove them and replace atomic lists', async () => {
-  await ask('POST', configMaps, { metadata: { name: 'patched' }, data: { a: '1', b: '2' }, binaryData: { x: 'AA==' } });
+  await ask('POST', textBundles, {
+    metadata: { name: 'patched' },
+    data: { a: '1', b: '2' },
+    binaryData: { x: 'AA==' },
+  });
   const patch = { data: { a: null, c: '3' }, binaryData: { y: 'AQ==' } };
-  const patched = await ask<ConfigMap>('PATCH', `${configMaps}/patched`, patch, strategic);
+  const patched = await ask<TextBundle>('PATCH', `${textBundles}/patched`, patch, strategic);
   expect(patched.body.data).toEqual({ b: '2', c: '3' });
   expect(patched.body.binaryData).toEqual({ x: 'AA==', y: 'AQ==' });
   await ask('POST', roles, { metadata: { name: 'patched' }, rules: [{ verbs: ['get'] }, { verbs: ['list'] }] });
@@ -213,8 +217,8 @@ test('strategic merge patches change keys, remove them and replace atomic lists'
 });
 
 test.each([
-  ['bytes that are not base64', configMaps, { binaryData: { x: '?' } }, 400],
-  ['a map of wrong values', configMaps, { data: { x: 1 } }, 400],
+  ['bytes that are not base64', textBundles, { binaryData: { x: '?' } }, 400],
+  ['a map of wrong values', textBundles, { data: { x: 1 } }, 400],
   ['a list of wrong items', roles, { rules: [{ verbs: [1] }] }, 400],
   ['what the kind does not allow', roles, { rules: [{ verbs: [] }] }, 422],
 ])('%s are rejected', async (_, path, fields, status) => {
@@ -223,7 +227,7 @@ test.each([
 
 test('the rules of a kind hold for updates', async () => {
   const draft = { metadata: { name: 'fixed' }, immutable: true, data: { a: '1' } };
-  await ask('POST', configMaps, draft);
-  const change = await ask('PATCH', `${configMaps}/fixed`, { data: { a: '2' } }, 'application/merge-patch+json');
+  await ask('POST', textBundles, draft);
+  const change = await ask('PATCH', `${textBundles}/fixed`, { data: { a: '2' } }, 'application/merge-patch+json');
   expect(change).toMatchObject({ status: 422, body: { details: { causes: [{ field: 'data' }] } } });
 });

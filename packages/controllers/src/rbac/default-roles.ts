@@ -26,6 +26,7 @@ export const autoUpdateAnnotation = 'rbac.authorization.kubernetes.io/autoupdate
 
 const core = '';
 const [events, authentication, authorization] = ['events.k8s.io', 'authentication.k8s.io', 'authorization.k8s.io'];
+const [apps, certificates, coordination] = ['apps', 'certificates.k8s.io', 'coordination.k8s.io'];
 const read = ['get', 'list', 'watch'];
 const write = ['create', 'delete', 'deletecollection', 'patch', 'update'];
 
@@ -60,15 +61,20 @@ export const defaultRoles: readonly DefaultRole[] = [
     rules: [
       // A user who may run pods as a service account can act as it anyway.
       on(core, ['serviceaccounts'], ['impersonate']),
-      on(core, ['events', 'serviceaccounts'], write),
+      on(core, ['secrets'], read),
+      on(core, ['configmaps', 'events', 'secrets', 'serviceaccounts'], write),
       on(core, ['serviceaccounts/token'], ['create']),
+      on(coordination, ['leases'], [...read, ...write]),
     ],
   },
   {
     name: 'system:aggregate-to-view',
     ...isPartOf('view'),
     rules: [
-      on(core, ['events', 'namespaces', 'namespaces/status', 'serviceaccounts'], read),
+      // No secrets: the token of a service account would grant its rights.
+      on(core, ['configmaps', 'events', 'namespaces', 'namespaces/status', 'serviceaccounts'], read),
+      on(core, ['limitranges', 'resourcequotas', 'resourcequotas/status'], read),
+      on(apps, ['controllerrevisions'], read),
       on(events, ['events'], read),
     ],
   },
@@ -95,6 +101,12 @@ export const defaultRoles: readonly DefaultRole[] = [
     // Clients outside the cluster verify tokens of service accounts by the issuer's discovery document.
     rules: [at('/healthz', '/livez', '/readyz', '/version', '/version/'), at('/.well-known', '/.well-known/*')],
   },
+
+  // For those who approve requests for certificates, each of one signer.
+  ...['kube-apiserver-client', 'kube-apiserver-client-kubelet', 'kubelet-serving', 'legacy-unknown'].map((signer) => ({
+    name: `system:certificates.k8s.io:${signer}-approver`,
+    rules: [{ ...on(certificates, ['signers'], ['approve']), resourceNames: [`kubernetes.io/${signer}`] }],
+  })),
 
   // For other servers.
   {

@@ -40,6 +40,7 @@ export {
   microTime,
   type ObjectSchema,
   object,
+  quantity,
   type Schema,
   type StringSchema,
   string,

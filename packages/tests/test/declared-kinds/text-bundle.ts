@@ -8,19 +8,19 @@ const fields = {
   binaryData: field(3, map(bytes), 'Bytes by key, as base64 in JSON and YAML.'),
 };
 
-export const configMap = defineKind({
+export const textBundle = defineKind({
   group: '',
   version: 'v1',
-  kind: 'ConfigMap',
-  plural: 'configmaps',
-  singular: 'configmap',
-  shortNames: ['cm'],
-  description: 'Configuration data for pods.',
+  kind: 'TextBundle',
+  plural: 'textbundles',
+  singular: 'textbundle',
+  shortNames: ['tb'],
+  description: 'Texts and bytes by key.',
   fields,
-  validate: (configMap, current, problems) => {
+  validate: (textBundle, current, problems) => {
     if (!current?.immutable) return;
     for (const name of ['data', 'binaryData', 'immutable'] as const)
-      if (!sameJson(configMap[name], current[name]))
+      if (!sameJson(textBundle[name], current[name]))
         problems.at(name).forbidden('field is immutable when `immutable` is set');
   },
   columns: [
