@@ -4,8 +4,8 @@ import { isJsonObject, MalformedTextError, parseJson } from '@cluster-apiserver/
 import { decodeBase64 } from '@cluster-apiserver/model/schema';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 
-export const serviceAccountTokenType = 'kubernetes.io/service-account-token';
-export const serviceAccountNameAnnotation = 'kubernetes.io/service-account.name';
+const serviceAccountTokenType = 'kubernetes.io/service-account-token';
+const serviceAccountNameAnnotation = 'kubernetes.io/service-account.name';
 const tlsType = 'kubernetes.io/tls';
 
 interface Typed extends KubeObject {
@@ -13,7 +13,7 @@ interface Typed extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** Each type says what its data has to hold. What is wrong is told without the value. */
+/** Each type says what its data has to hold. Problems are reported without the value. */
 export function validateDataOfType(type: string, { data = {}, metadata }: Typed, problems: Problems): void {
   const inData = (key: string): Problems => problems.at('data', { key });
   const need = (key: string): void => {

@@ -5,7 +5,7 @@ const coordination = { group: 'coordination.k8s.io', version: 'v1' };
 
 const specSchema = object(
   {
-    holderIdentity: field(1, string, 'Who holds the lease; empty if nobody does.', 'given'),
+    holderIdentity: field(1, string, 'Who holds the lease; empty if it is free.', 'given'),
     leaseDurationSeconds: field(
       2,
       int32,

@@ -1,6 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import { parseQuantity, type Problems } from '@cluster-apiserver/model';
-import { createdAtColumn, defineKind, nameColumn } from '@cluster-apiserver/model/kind';
+import { createdAtColumn, defineKind, type KubeObject, nameColumn } from '@cluster-apiserver/model/kind';
 import {
   field,
   list,
@@ -70,10 +69,7 @@ export const limitRange = defineKind({
     written.spec.limits?.some(({ type }) => type === 'Container')
       ? { ...written, spec: { limits: written.spec.limits.map(withDefaults) } }
       : written,
-  prepare: (written, current) =>
-    current || written.metadata.name || written.metadata.generateName
-      ? written
-      : { ...written, metadata: { ...written.metadata, name: randomUUID() } },
+  prepare: withName,
   validate: ({ spec }, _, problems) => {
     const types = new Set<string>();
     problems.at('spec', 'limits').each(spec.limits ?? [], (limit, at) => {
@@ -85,6 +81,12 @@ export const limitRange = defineKind({
   },
   columns: [nameColumn, createdAtColumn],
 });
+
+/** One without a name is named by its UID. */
+function withName<T extends KubeObject>(written: T): T {
+  const { name, generateName, uid } = written.metadata;
+  return name || generateName || !uid ? written : { ...written, metadata: { ...written.metadata, name: uid } };
+}
 
 /** A container without a limit gets the largest one, and without a request its limit, or the smallest amount. */
 function withDefaults(limit: Limit): Limit {

@@ -32,7 +32,7 @@ const isOfContainers = (name: string): boolean => containerResources.includes(na
 /** Defined by Kubernetes itself. */
 const isNative = (name: string): boolean => !name.includes('/') || name.includes('kubernetes.io/');
 
-/** Defined by somebody else, and counted in whole numbers. */
+/** Defined outside of Kubernetes, and counted in whole numbers. */
 const isExtended = (name: string): boolean =>
   !isNative(name) && !name.startsWith('requests.') && qualifiedName(`requests.${name}`).length === 0;
 

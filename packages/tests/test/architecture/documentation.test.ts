@@ -54,7 +54,7 @@ const filesNamed = (name: string): string[] =>
   Array.from(scripts).flatMap(([short, file]) => (short.endsWith(`/${name}`) || file.endsWith(name) ? [file] : []));
 
 /** Example code, which exists in no package. */
-const examples = ['packages/kinds/src/config-map/config-map.ts'];
+const examples = ['packages/kinds/src/text-bundle/text-bundle.ts'];
 
 test('scripts that pages name exist', () => {
   const missing = pages.flatMap((page) =>

@@ -66,9 +66,9 @@ describeWithKubectl('kubectl reads', () => {
 
   test('a missing object, as an error', async () => {
     expect(await kubectl.run('get sa nobody')).toMatchObject({ code: 1, error: expect.stringContaining('(NotFound)') });
-    expect(await kubectl.run('get secrets')).toMatchObject({
+    expect(await kubectl.run('get pods')).toMatchObject({
       code: 1,
-      error: expect.stringContaining('the server doesn\'t have a resource type "secrets"'),
+      error: expect.stringContaining('the server doesn\'t have a resource type "pods"'),
     });
   });
 

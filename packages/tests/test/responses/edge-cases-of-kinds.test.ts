@@ -8,11 +8,17 @@ const served = useServer();
 const { send, create } = served;
 const { json, merge, strategic, apply } = patchTypes;
 
+/** A valid status, where it is not that of a kind with a generation. */
+const statusOf: Readonly<Record<string, object>> = {
+  Namespace: { phase: 'Active' },
+  ResourceQuota: { hard: { pods: '1' } },
+};
+
 const parts = servedResources.flatMap((place) => place.parts.map((part) => ({ ...place, part })));
 
 describe.each(parts.filter(({ part }) => part === 'status'))('$apiVersion $kind/$part', (place) => {
   const one = `${place.path}/x`;
-  const status = place.kind === 'Namespace' ? { phase: 'Active' } : { observedGeneration: 1 };
+  const status = statusOf[place.kind] ?? { observedGeneration: 1 };
 
   test.each<[string, object, string]>([
     ['that omits the kind', { kind: null, status }, merge],
