@@ -1,4 +1,4 @@
-import { randomFillSync, randomUUID } from 'node:crypto';
+import { randomFillSync } from 'node:crypto';
 
 /** Randomness as an argument: a seeded source makes a run repeatable. */
 export interface Random {
@@ -26,7 +26,7 @@ export function systemRandom(): Random {
   };
   return {
     below: (bound) => Math.floor((block.readUInt32LE(take(4)) / 2 ** 32) * bound),
-    uuid: () => randomUUID(),
+    uuid: () => uuidOf(block, take(uuidBytes)),
     bytes: (count) => {
       if (count > blockBytes) return randomFillSync(Buffer.alloc(count));
       const start = take(count);
@@ -50,12 +50,24 @@ export function seededRandom(seed: number): Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
   const bytes = (count: number): Buffer => Buffer.from(Array.from({ length: count }, () => floor(next() * 256)));
-  return { below: (bound) => floor(next() * bound), uuid: () => uuidOf(bytes(16)), bytes };
+  return { below: (bound) => floor(next() * bound), uuid: () => uuidOf(bytes(uuidBytes), 0), bytes };
 }
 
-function uuidOf(bytes: Buffer): string {
-  bytes[6] = (bytes.readUInt8(6) & 0x0f) | 0x40;
-  bytes[8] = (bytes.readUInt8(8) & 0x3f) | 0x80;
-  const hex = bytes.toString('hex');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+const uuidBytes = 16;
+/** Where the text of a UUID has its bytes, between the hyphens. */
+const placesInText = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+const text = Buffer.from('00000000-0000-0000-0000-000000000000');
+const hexDigits = Buffer.from('0123456789abcdef');
+
+/** Written into one buffer: every request has an audit ID, and strings that are joined would be garbage. */
+function uuidOf(bytes: Buffer, from: number): string {
+  for (let at = 0; at < uuidBytes; at++) {
+    let byte = bytes[from + at] ?? 0;
+    if (at === 6) byte = (byte & 0x0f) | 0x40; // the version
+    if (at === 8) byte = (byte & 0x3f) | 0x80; // the variant
+    const place = placesInText[at] ?? 0;
+    text[place] = hexDigits[byte >> 4] ?? 0;
+    text[place + 1] = hexDigits[byte & 0x0f] ?? 0;
+  }
+  return text.toString('latin1');
 }

@@ -134,7 +134,7 @@ describe('a request', () => {
       clock.advance(20);
       throw new StatusError('ServiceUnavailable', 'no answer in time');
     };
-    const stage = setDeadline({ clock, requestTimeoutMs: 60_000 })(late);
+    const stage = setDeadline(clock, 60_000, late);
     const asking = (target: string) =>
       stage({
         request: {} as ApiRequest, // not read

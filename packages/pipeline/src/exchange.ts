@@ -76,7 +76,7 @@ export interface Sink {
   readonly draining: AbortSignal;
 }
 
-/** Handles a request. Errors become responses in stages/error-responses.ts. */
+/** Handles a request. Errors become responses in stages/answer.ts. */
 export type Handler<Facts> = (context: Facts) => ApiResponse | Promise<ApiResponse>;
 
 export class BodyTooLargeError extends Error {

@@ -22,7 +22,7 @@ export { openApiRoutes } from './openapi/openapi.ts';
 export type { RequestInfo } from './request-info.ts';
 export { textResponse } from './responses.ts';
 export { createRouter } from './router.ts';
-export type { ReportFault } from './stages/error-responses.ts';
+export type { ReportFault } from './stages/answer.ts';
 export type { ReportRejection } from './stages/authenticate.ts';
 export type { InFlightMeasures } from './stages/in-flight.ts';
 export type { EndedRequest, RequestLog } from './stages/log-requests.ts';

@@ -16,10 +16,8 @@ export interface ReceivedContext {
   /** Undefined if the request is not sampled. */
   readonly trace?: RequestTrace | undefined;
 }
-export interface AuditIdContext extends ReceivedContext {
+export interface RequestInfoContext extends ReceivedContext {
   readonly auditId: string;
-}
-export interface RequestInfoContext extends AuditIdContext {
   readonly info: RequestInfo;
   /** Texts of Warning headers, each once. `addWarning` adds to them. */
   warnings: ReadonlySet<string>;
@@ -34,7 +32,7 @@ export interface AuthenticatedContext extends DeadlineContext {
   readonly user: UserInfo;
   /** The authenticated user if the request impersonates another one. */
   readonly impersonator?: UserInfo | undefined;
-  /** Held by a mutating request in flight; undefined where their number is not limited. */
+  /** Held by a request in flight; undefined where their number is not limited. */
   readonly seat?: Seat | undefined;
   /** Set when a watch that has begun ends. */
   watchEnd?: WatchEnd | undefined;

@@ -1,9 +1,24 @@
-import { type Clock, isSampled, type Span, type TraceContext, type SpanHolder } from '@cluster-apiserver/base';
+import {
+  type Clock,
+  isSampled,
+  parseTraceContext,
+  type Span,
+  type TraceContext,
+  type SpanHolder,
+} from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
 import { mastersGroup, monitoringGroup } from '@cluster-apiserver/gates';
 import type { Tracer } from '@cluster-apiserver/telemetry';
 import type { ExchangeEnd } from './exchange.ts';
 import { requestAttributes, spanName, type TracedRequest } from './trace-attributes.ts';
+
+/** Adds a trace to the context of a sampled request. */
+export function beginTrace(tracer: Tracer, clock: Clock, context: TracedRequest): void {
+  const { request } = context;
+  const traceparent = request.header('traceparent');
+  const caller = (traceparent && parseTraceContext(traceparent, request.header('tracestate'))) || undefined;
+  if (caller || tracer.samples()) Object.assign(context, { trace: new RequestTrace(tracer, clock, caller) });
+}
 
 /**
  * Groups whose sampling decision is followed, as in kube-apiserver. Other callers could force sampling of all their

@@ -4,8 +4,8 @@ import type { KubeObject, EncodableKind } from '@cluster-apiserver/model/kind';
 import { statusSchema } from '@cluster-apiserver/model/schema';
 import type { ObjectList, Outcome, Resource } from '@cluster-apiserver/registry';
 import type { BodySource, ReadyBody } from './body-source.ts';
-import type { ApiRequest, ApiResponse, OutgoingHeaders } from './exchange.ts';
-import type { AuthenticatedContext, RequestInfoContext } from './request-context.ts';
+import type { ApiResponse, OutgoingHeaders } from './exchange.ts';
+import type { AuthenticatedContext, ReceivedContext, RequestInfoContext } from './request-context.ts';
 import { compressResponse } from './encoding/gzip.ts';
 import { contentTypes, type Encoding, encode } from './encoding/encode.ts';
 import { countCharacters } from './encoding/join-items.ts';
@@ -116,16 +116,15 @@ const standardHeaders = (auditId: string, encoding: Encoding): Record<string, st
 
 /** An error response, whichever stage throws the error. */
 export function errorResponse(
-  request: ApiRequest,
-  known: { readonly auditId?: string; readonly query?: URLSearchParams; readonly warnings?: ReadonlySet<string> },
+  { request, auditId = '', info, warnings }: ReceivedContext & Partial<RequestInfoContext>,
   error: StatusError,
 ): ApiResponse {
-  const encoding = negotiateError(request, known.query);
+  const encoding = negotiateError(request, info?.query);
   const headers: OutgoingHeaders = {
-    ...standardHeaders(known.auditId ?? '', encoding),
+    ...standardHeaders(auditId, encoding),
     ...(error.code === 403 && { 'x-content-type-options': 'nosniff' }),
     ...(error.retryAfterSeconds !== undefined && { 'retry-after': String(error.retryAfterSeconds) }),
-    ...(known.warnings && known.warnings.size > 0 && { warning: warningHeaders(known.warnings) }),
+    ...(warnings && warnings.size > 0 && { warning: warningHeaders(warnings) }),
   };
   return { status: error.code, headers, body: encode(encoding, error.toStatus(), statusSchema) };
 }

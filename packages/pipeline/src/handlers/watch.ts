@@ -8,7 +8,7 @@ import { negotiateWatch } from '../encoding/negotiate.ts';
 import { createFrameCache } from '../encoding/watch-frames.ts';
 import { readListParameters } from '../query-parameters.ts';
 import { readBoolean, type RequestInfo } from '../request-info.ts';
-import { type ReportFault } from '../stages/error-responses.ts';
+import type { ReportFault } from '../stages/answer.ts';
 import { warningHeaders } from '../warnings.ts';
 import type { OpenWatches } from './open-watches.ts';
 import { EventStream, type OpenWatchMeasures } from './event-stream.ts';

@@ -1,3 +1,4 @@
+import { settle, trackLatency } from '@cluster-apiserver/base';
 import { type Authenticator, type Credentials, TokenRejectedError } from '@cluster-apiserver/gates';
 import { StatusError, type UserInfo } from '@cluster-apiserver/model';
 import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
@@ -7,46 +8,35 @@ import type { AuthenticatedContext, DeadlineContext, RequestInfoContext } from '
 export type ReportRejection = (error: TokenRejectedError, context: RequestInfoContext) => void;
 
 /** Authenticates the caller, or responds with 401. */
-export const authenticate =
-  (authenticator: Authenticator, report: ReportRejection) =>
-  (next: Handler<AuthenticatedContext>): Handler<DeadlineContext> => {
-    const proceed = (context: DeadlineContext, user: UserInfo | undefined): ApiResponse | Promise<ApiResponse> => {
-      context.trace?.endAuthentication(context, user);
-      if (!user) throw unauthorized();
-      const recorded = context.audit?.logRequestReceived(user);
-      const authenticated = Object.assign(context, { user });
-      return recorded ? recorded.then(() => next(authenticated)) : next(authenticated);
-    };
-    const reject = (context: RequestInfoContext, error: unknown): never => {
-      context.trace?.endAuthentication(context, undefined, error);
-      if (!(error instanceof TokenRejectedError)) throw error;
-      report(error, context);
-      throw unauthorized(error.clientMessage);
-    };
-    return (context) => {
-      context.trace?.beginAuthentication(context);
-      const credentials = new RequestCredentials(context);
-      let user: UserInfo | undefined | Promise<UserInfo | undefined>;
-      try {
-        user = authenticator.authenticate(credentials, context.call);
-      } catch (error) {
-        return reject(context, error);
-      }
-      if (!(user instanceof Promise)) return proceed(context, user);
-      context.latency.begin('authentication');
-      // Two arguments instead of a catch: errors of later stages are not rejections of the credential.
-      return user.then(
-        (found) => {
-          context.latency.end('authentication');
-          return proceed(context, found);
-        },
-        (error: unknown) => {
-          context.latency.end('authentication');
-          return reject(context, error);
-        },
-      );
-    };
+export function authenticate(
+  authenticator: Authenticator,
+  report: ReportRejection,
+  next: Handler<AuthenticatedContext>,
+): Handler<DeadlineContext> {
+  const ask = (context: DeadlineContext): UserInfo | undefined | Promise<UserInfo | undefined> =>
+    trackLatency(
+      context.latency,
+      'authentication',
+      authenticator.authenticate(new RequestCredentials(context), context.call),
+    );
+  const proceed = (user: UserInfo | undefined, context: DeadlineContext): ApiResponse | Promise<ApiResponse> => {
+    context.trace?.endAuthentication(context, user);
+    if (!user) throw unauthorized();
+    const recorded = context.audit?.logRequestReceived(user);
+    const authenticated = Object.assign(context, { user });
+    return recorded ? recorded.then(() => next(authenticated)) : next(authenticated);
   };
+  const reject = (error: unknown, context: DeadlineContext): never => {
+    context.trace?.endAuthentication(context, undefined, error);
+    if (!(error instanceof TokenRejectedError)) throw error;
+    report(error, context);
+    throw unauthorized(error.clientMessage);
+  };
+  return (context) => {
+    context.trace?.beginAuthentication(context);
+    return settle(ask, context, proceed, reject);
+  };
+}
 
 /**
  * A class, because each object literal with a getter has its own hidden class, which V8 keeps in old space and which

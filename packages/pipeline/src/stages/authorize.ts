@@ -1,4 +1,4 @@
-import { inSpan, trackLatency } from '@cluster-apiserver/base';
+import { chain, inSpan, trackLatency } from '@cluster-apiserver/base';
 import { type Authorizer, isLoggedError } from '@cluster-apiserver/gates';
 import {
   type AccessDecision,
@@ -10,34 +10,24 @@ import {
 } from '@cluster-apiserver/model';
 import { readFieldSelector, readLabelSelector } from '@cluster-apiserver/model/selector';
 import { pathSegment } from '@cluster-apiserver/model/validation';
-import type { ApiResponse, Handler } from '../exchange.ts';
+import type { Handler } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
 import type { RequestInfo } from '../request-info.ts';
 
 /** Rejects the request unless the authorizer allows it. */
 export const authorize =
-  (authorizer: Authorizer) =>
-  (next: Handler<AuthenticatedContext>): Handler<AuthenticatedContext> => {
-    const enforce = (
-      context: AuthenticatedContext,
-      attributes: AccessAttributes,
-      decision: AccessDecision,
-    ): ApiResponse | Promise<ApiResponse> => {
+  (authorizer: Authorizer, next: Handler<AuthenticatedContext>): Handler<AuthenticatedContext> =>
+  (context) => {
+    const attributes = attributesOf(context);
+    const { call, latency } = context;
+    const deciding = call.trace
+      ? inSpan(call, 'authorization', (traced) => authorizer.authorize(attributes, traced))
+      : authorizer.authorize(attributes, call);
+    return chain(trackLatency(latency, 'authorization', deciding), (decision) => {
       recordDecision(context, decision);
       requireAllowed(context, attributes, decision);
       return next(context);
-    };
-    return (context) => {
-      const attributes = attributesOf(context);
-      const { call, latency } = context;
-      const deciding = call.trace
-        ? inSpan(call, 'authorization', (traced) => authorizer.authorize(attributes, traced))
-        : authorizer.authorize(attributes, call);
-      const decision = trackLatency(latency, 'authorization', deciding);
-      return decision instanceof Promise
-        ? decision.then((found) => enforce(context, attributes, found))
-        : enforce(context, attributes, decision);
-    };
+    });
   };
 
 /** Builds the message of a rejection from the reason of the authorizers. */

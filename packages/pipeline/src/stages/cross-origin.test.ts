@@ -1,29 +1,40 @@
 import { expect, test } from '@jest/globals';
-import type { ApiRequest } from '../exchange.ts';
-import type { ReceivedContext, RequestInfoContext } from '../request-context.ts';
-import { rejectForeignOrigins, addCorsHeaders } from './cross-origin.ts';
+import { LatencyTracker, systemClock as clock } from '@cluster-apiserver/base';
+import type { ApiRequest, ApiResponse } from '../exchange.ts';
+import { answer as answerRequests } from './answer.ts';
+import { requireKnownOrigin } from './cross-origin.ts';
 
 const isAllowed = (origin: string): boolean => origin === 'https://board.example';
 const answer = { status: 200, headers: { 'audit-id': 'a' } };
 
-const asking = (headers: Readonly<Record<string, string>>, more: Partial<ApiRequest> = {}): ReceivedContext =>
-  ({
-    request: { method: 'GET', isWebSocket: false, header: (name: string) => headers[name], ...more },
-  }) as ReceivedContext;
+const asking = (headers: Readonly<Record<string, string>>, more: Partial<ApiRequest> = {}): ApiRequest =>
+  ({ method: 'GET', isWebSocket: false, header: (name: string) => headers[name], ...more }) as ApiRequest; // nothing else is asked
+
+/** The response for a request, as its client gets it. */
+const ask = (request: ApiRequest, given: ApiResponse | Promise<ApiResponse> = answer) =>
+  answerRequests(
+    {
+      clock,
+      allowedOrigin: isAllowed,
+      measures: { record: () => {} },
+      requestLog: { logsAll: false, ended: () => {} },
+      report: () => {},
+    },
+    () => given,
+  )({ request, latency: new LatencyTracker(clock) });
 
 test('pages of an allowed origin may read responses', async () => {
   const shared = {
     ...answer,
     headers: expect.objectContaining({ 'audit-id': 'a', 'access-control-allow-origin': 'https://board.example' }),
   };
-  const context = asking({ origin: 'https://board.example' });
-  expect(addCorsHeaders(isAllowed)(() => answer)(context)).toEqual(shared);
-  expect(await addCorsHeaders(isAllowed)(async () => answer)(context)).toEqual(shared);
+  const request = asking({ origin: 'https://board.example' });
+  expect(ask(request)).toEqual(shared);
+  expect(await ask(request, Promise.resolve(answer))).toEqual(shared);
 });
 
 test('a preflight request is answered without authentication', () => {
-  const share = addCorsHeaders(isAllowed)(() => answer);
-  expect(share(asking({ origin: 'https://board.example' }, { method: 'OPTIONS' }))).toMatchObject({
+  expect(ask(asking({ origin: 'https://board.example' }, { method: 'OPTIONS' }))).toMatchObject({
     status: 204,
     headers: { 'access-control-allow-headers': expect.stringContaining('Authorization') },
   });
@@ -32,8 +43,7 @@ test('a preflight request is answered without authentication', () => {
 test.each([{}, { origin: 'https://other.example' }, { origin: 'null' }])(
   'nothing is said of origins to %j',
   (headers) => {
-    for (const method of ['GET', 'OPTIONS'])
-      expect(addCorsHeaders(isAllowed)(() => answer)(asking(headers, { method }))).toBe(answer);
+    for (const method of ['GET', 'OPTIONS']) expect(ask(asking(headers, { method }))).toBe(answer);
   },
 );
 
@@ -49,10 +59,9 @@ test.each([
   [false, { origin: 'file://', host: '' }],
   [false, { host: 'api.example' }],
 ])('that a WebSocket is opened is %s for %j', (opened, headers) => {
-  const context = asking(headers, { isWebSocket: true }) as RequestInfoContext;
-  const ask = () => rejectForeignOrigins(isAllowed)(() => answer)(context);
-  if (opened) expect(ask()).toBe(answer);
-  else expect(ask).toThrow(expect.objectContaining({ reason: 'Forbidden', code: 403 }));
+  const check = () => requireKnownOrigin(asking(headers, { isWebSocket: true }), isAllowed);
+  if (opened) expect(check).not.toThrow();
+  else expect(check).toThrow(expect.objectContaining({ reason: 'Forbidden', code: 403 }));
 });
 
 test.each([
@@ -70,15 +79,13 @@ test.each([
   [false, { host: 'api.example', 'sec-fetch-site': 'same-site' }],
 ])('that a write is accepted is %s for %j', (accepted, headers) => {
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND']) {
-    const context = asking(headers, { method }) as RequestInfoContext;
-    const ask = () => rejectForeignOrigins(isAllowed)(() => answer)(context);
-    if (accepted) expect(ask()).toBe(answer);
-    else expect(ask).toThrow(expect.objectContaining({ reason: 'Forbidden', code: 403 }));
+    const check = () => requireKnownOrigin(asking(headers, { method }), isAllowed);
+    if (accepted) expect(check).not.toThrow();
+    else expect(check).toThrow(expect.objectContaining({ reason: 'Forbidden', code: 403 }));
   }
 });
 
 test.each(['GET', 'HEAD'])('a %s changes nothing and may come from anywhere', (method) => {
   const headers = { origin: 'https://other.example', host: 'api.example', 'sec-fetch-site': 'cross-site' };
-  const context = asking(headers, { method }) as RequestInfoContext;
-  expect(rejectForeignOrigins(isAllowed)(() => answer)(context)).toBe(answer);
+  expect(() => requireKnownOrigin(asking(headers, { method }), isAllowed)).not.toThrow();
 });

@@ -1,29 +1,21 @@
 import { StatusError } from '@cluster-apiserver/model';
-import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
-import type { ReceivedContext, RequestInfoContext } from '../request-context.ts';
+import type { ApiRequest, ApiResponse } from '../exchange.ts';
 
 /** Whether pages of this origin may send requests. */
 export type AllowedOrigin = (origin: string) => boolean;
 
-/**
- * Adds the CORS headers for allowed origins. It runs before authentication, since preflight requests carry no
- * credentials, and outside error handling, since pages may read errors.
- */
-export const addCorsHeaders =
-  (isAllowed: AllowedOrigin) =>
-  (next: Handler<ReceivedContext>): Handler<ReceivedContext> =>
-  (context) => {
-    const origin = context.request.header('origin');
-    if (origin === undefined || !isAllowed(origin)) return next(context);
-    const headers = { ...corsHeaders, 'access-control-allow-origin': origin };
-    if (context.request.method === 'OPTIONS') return { status: 204, headers };
-    const shared = (response: ApiResponse): ApiResponse => ({
-      ...response,
-      headers: { ...response.headers, ...headers },
-    });
-    const response = next(context);
-    return response instanceof Promise ? response.then(shared) : shared(response);
-  };
+/** Whether the request is of a page of an allowed origin. */
+export function allowsPage(request: ApiRequest, isAllowed: AllowedOrigin): boolean {
+  const origin = request.header('origin');
+  return origin !== undefined && isAllowed(origin);
+}
+
+/** Adds the CORS headers if the request is of a page of an allowed origin, which may read errors, too. */
+export function shareWithPage(response: ApiResponse, request: ApiRequest, isAllowed: AllowedOrigin): ApiResponse {
+  const origin = request.header('origin');
+  if (origin === undefined || !isAllowed(origin)) return response;
+  return { ...response, headers: { ...response.headers, ...corsHeaders, 'access-control-allow-origin': origin } };
+}
 
 const corsHeaders = {
   'access-control-allow-methods': 'POST, GET, OPTIONS, PUT, DELETE, PATCH',
@@ -38,15 +30,10 @@ const corsHeaders = {
  * and open WebSockets and send simple POST requests without a preflight, so a foreign page could act in the user's
  * name. Other clients send neither of the checked headers. See docs/decisions/0024-bounds-of-requests.md.
  */
-export const rejectForeignOrigins =
-  (isAllowed: AllowedOrigin) =>
-  (next: Handler<RequestInfoContext>): Handler<RequestInfoContext> =>
-  (context) => {
-    const { request } = context;
-    if (request.isWebSocket) requireOriginOfWebSocket(request, isAllowed);
-    else if (!safeMethods.has(request.method)) requireOriginOfWrite(request, isAllowed);
-    return next(context);
-  };
+export function requireKnownOrigin(request: ApiRequest, isAllowed: AllowedOrigin): void {
+  if (request.isWebSocket) requireOriginOfWebSocket(request, isAllowed);
+  else if (!safeMethods.has(request.method)) requireOriginOfWrite(request, isAllowed);
+}
 
 /** Browsers send these for any page, and they change nothing. */
 const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE']);

@@ -5,21 +5,14 @@ import type { DeadlineContext, RequestInfoContext } from '../request-context.ts'
 
 /** Sets the deadline of the request. The parameter `timeout` can only shorten it; a watch ignores it. */
 export const setDeadline =
-  ({ clock, requestTimeoutMs }: { readonly clock: Clock; readonly requestTimeoutMs: number }) =>
-  (next: Handler<DeadlineContext>): Handler<RequestInfoContext> =>
+  (clock: Clock, requestTimeoutMs: number, next: Handler<DeadlineContext>): Handler<RequestInfoContext> =>
   (context) => {
     const { info, latency } = context;
     const requestedMs = info.verb === 'watch' ? undefined : requestedTimeoutMs(info.query);
     const timeoutMs = Math.min(requestedMs ?? requestTimeoutMs, requestTimeoutMs);
     const deadlineMs = latency.startedMs + timeoutMs;
-    const response = next(
-      Object.assign(context, {
-        call: new RequestCall(context.request, clock, deadlineMs, {
-          spanHolder: context.trace,
-          latency,
-        }),
-      }),
-    );
+    const call = new RequestCall(context.request, clock, deadlineMs, { spanHolder: context.trace, latency });
+    const response = next(Object.assign(context, { call }));
     if (requestedMs === undefined || !(response instanceof Promise)) return response;
     return response.catch((error: unknown) => {
       throw toTimeout(error, deadlineMs, clock);

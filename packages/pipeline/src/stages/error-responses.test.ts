@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
-import { DeadlineExceededError } from '@cluster-apiserver/base';
+import { DeadlineExceededError, LatencyTracker, systemClock as clock } from '@cluster-apiserver/base';
 import { badRequest, StatusError } from '@cluster-apiserver/model';
 import { KeyUnavailableError } from '@cluster-apiserver/storage';
-import { ClientGoneError } from '../exchange.ts';
-import type { ReceivedContext } from '../request-context.ts';
-import { respondToErrors, toStatusError } from './error-responses.ts';
+import { type ApiRequest, ClientGoneError } from '../exchange.ts';
+import { answer } from './answer.ts';
+import { toStatusError } from './error-responses.ts';
 
 const stackOverflow = (): unknown => {
   const fall = (): number => fall() + 1;
@@ -35,10 +35,19 @@ test.each<[string, unknown, number]>([
   ['a client error is not reported', badRequest('no'), 0],
 ])('%s', async (_, error, reports) => {
   const reported: unknown[] = [];
-  const handler = respondToErrors((one) => void reported.push(one))(() => {
-    throw error;
-  });
-  const request = { method: 'GET', target: '/', header: () => undefined };
-  await handler({ request } as unknown as ReceivedContext); // the stage reads nothing else
+  const handler = answer(
+    {
+      clock,
+      allowedOrigin: () => false,
+      measures: { record: () => {} },
+      requestLog: { logsAll: false, ended: () => {} },
+      report: (one) => void reported.push(one),
+    },
+    () => {
+      throw error;
+    },
+  );
+  const request = { method: 'GET', target: '/', header: () => undefined } as Partial<ApiRequest> as ApiRequest; // nothing else is read
+  await handler({ request, latency: new LatencyTracker(clock) });
   expect(reported).toHaveLength(reports);
 });

@@ -1,41 +1,8 @@
 import { DeadlineExceededError } from '@cluster-apiserver/base';
 import { StatusError } from '@cluster-apiserver/model';
 import { toStatusError as storageErrorStatus } from '@cluster-apiserver/registry';
-import { type ApiResponse, ClientGoneError, type Handler } from '../exchange.ts';
-import type { ReceivedContext, RequestInfoContext } from '../request-context.ts';
-import { errorResponse } from '../responses.ts';
+import { BodyMemoryError, BodyTooLargeError, BodyTooSlowError, ClientGoneError } from '../exchange.ts';
 import { timeoutError } from './deadline.ts';
-
-/** Logs the internal error that ended a request. */
-export type ReportFault = (error: unknown, context: Partial<RequestInfoContext> & ReceivedContext) => void;
-
-/** Turns errors of later stages into Status responses, and reports internal errors. */
-export const respondToErrors =
-  (report: ReportFault) =>
-  (next: Handler<ReceivedContext>): Handler<ReceivedContext> => {
-    const toResponse = (error: unknown, context: ReceivedContext): ApiResponse => {
-      const known: Partial<RequestInfoContext> & ReceivedContext = context; // later stages add their fields to the same object
-      const status = toStatusError(error);
-      if (status.code === 500 && !status.isLogged) report(error, known);
-      return errorResponse(
-        context.request,
-        {
-          ...(known.auditId && { auditId: known.auditId }),
-          ...(known.info && { query: known.info.query }),
-          ...(known.warnings && { warnings: known.warnings }),
-        },
-        status,
-      );
-    };
-    return (context) => {
-      try {
-        const response = next(context);
-        return response instanceof Promise ? response.catch((error: unknown) => toResponse(error, context)) : response;
-      } catch (error) {
-        return toResponse(error, context);
-      }
-    };
-  };
 
 /** Whether the error was not meant as a response. */
 export const isInternal = (error: unknown): boolean => knownStatus(error) === undefined;
@@ -47,6 +14,21 @@ export const toStatusError = (error: unknown): StatusError =>
 function knownStatus(error: unknown): StatusError | undefined {
   if (error instanceof DeadlineExceededError) return timeoutError(error);
   if (error instanceof ClientGoneError) return clientGone;
+  if (error instanceof BodyTooLargeError)
+    return new StatusError('RequestEntityTooLarge', `Request entity too large: ${error.message}`, undefined, {
+      cause: error,
+    });
+  if (error instanceof BodyTooSlowError)
+    return new StatusError('RequestTimeout', 'the body of the request did not arrive in time', undefined, {
+      cause: error,
+    });
+  if (error instanceof BodyMemoryError)
+    return new StatusError(
+      'TooManyRequests',
+      'too many request bodies are being received, please try again later',
+      { retryAfterSeconds: 1 },
+      { cause: error },
+    );
   // Stages read stored objects, too, such as the account of a token.
   const status = storageErrorStatus(error);
   return status instanceof StatusError ? status : undefined;

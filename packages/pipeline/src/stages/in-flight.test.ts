@@ -33,7 +33,8 @@ const limited = (readOnly: number, mutating: number): Handler<AuthenticatedConte
       refused: () => {},
       rejected: (kind, _, { verb }) => void rejected.push(`${kind} ${verb}`),
     },
-  )(() => new Promise((answer, fail) => working.push({ answer, fail })));
+    () => new Promise((answer, fail) => working.push({ answer, fail })),
+  );
 
 const asked = (verb: string, name = 'ann', groups: readonly string[] = []): AuthenticatedContext =>
   ({ auditId: 'a', info: { verb }, user: { name, groups } }) as unknown as AuthenticatedContext;
@@ -104,9 +105,10 @@ describe('a seat is released', () => {
     const now = limitInFlight(
       { readOnly: 1, mutating: 1 },
       { used: (kind, seats) => (used[kind] = seats), refused: () => {}, rejected() {} },
-    )(() => {
-      throw new Error('now');
-    });
+      () => {
+        throw new Error('now');
+      },
+    );
     for (let i = 0; i < 3; i++) expect(() => now(asked('get'))).toThrow('now');
     expect(used.readOnly).toBe(0);
   });
@@ -166,13 +168,14 @@ describe('while its body arrives a write', () => {
         refused: () => {},
         rejected: (kind, _, { verb }) => void rejected.push(`${kind} ${verb}`),
       },
-    )(async ({ seat }) => {
-      seat?.release();
-      await new Promise<void>((resolve) => arrive.push(resolve));
-      seat?.reacquire();
-      await new Promise<void>((resolve) => finish.push(resolve));
-      return ok;
-    });
+      async ({ seat }) => {
+        seat?.release();
+        await new Promise<void>((resolve) => arrive.push(resolve));
+        seat?.reacquire();
+        await new Promise<void>((resolve) => finish.push(resolve));
+        return ok;
+      },
+    );
     const turn = (): Promise<void> => new Promise(setImmediate);
     return { ask, arrive: (count: number) => (arrive.splice(0, count).forEach((body) => body()), turn()), finish };
   }

@@ -1,3 +1,4 @@
+import { settle } from '@cluster-apiserver/base';
 import { mastersGroup } from '@cluster-apiserver/gates';
 import { type Allocate, type BodySource, isReady } from '../body-source.ts';
 import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
@@ -24,54 +25,46 @@ export interface InFlightMeasures {
  * system:masters are never rejected, so that administrators can always investigate. See
  * docs/decisions/0024-bounds-of-requests.md.
  */
-export const limitInFlight = (limits: InFlightLimits, measures: InFlightMeasures) => {
+export function limitInFlight(
+  limits: InFlightLimits,
+  measures: InFlightMeasures,
+  next: Handler<AuthenticatedContext>,
+): Handler<AuthenticatedContext> {
   const createSeats = (kind: RequestKind): Seats | undefined =>
     limits[kind] > 0 ? new Seats(limits[kind], (used) => measures.used(kind, used)) : undefined;
   const [readOnly, mutating] = [createSeats('readOnly'), createSeats('mutating')];
-  const reject = (kind: RequestKind, { auditId, request, info }: AuthenticatedContext): ApiResponse => {
-    measures.rejected(kind, request, info);
+  const kindOf = ({ info }: AuthenticatedContext): RequestKind =>
+    readOnlyVerbs.has(info.verb) ? 'readOnly' : 'mutating';
+  const reject = (context: AuthenticatedContext): ApiResponse => {
+    const { auditId, request, info } = context;
+    measures.rejected(kindOf(context), request, info);
     return textResponse(auditId, 429, 'Too many requests, please try again later.\n', { 'retry-after': '1' });
   };
-  const onError = (error: unknown, seat: HeldSeat, kind: RequestKind, context: AuthenticatedContext): ApiResponse => {
-    seat.release();
-    if (error instanceof NoSeatError) return reject(kind, context);
+  const failed = (error: unknown, context: SeatedContext): ApiResponse => {
+    context.seat.release();
+    if (error instanceof NoSeatError) return reject(context);
     throw error;
   };
-  return (next: Handler<AuthenticatedContext>): Handler<AuthenticatedContext> =>
-    (context) => {
-      const { info, user } = context;
-      if (info.verb === 'watch') return next(context);
-      const isReadOnly = readOnlyVerbs.has(info.verb);
-      const kind = isReadOnly ? 'readOnly' : 'mutating';
-      const seats = isReadOnly ? readOnly : mutating;
-      if (!seats) return next(context);
-      const isExempt = user.groups.includes(mastersGroup);
-      if (!seats.tryAcquire(user.name)) return isExempt ? next(context) : reject(kind, context);
-      const seat = new HeldSeat(seats, user.name, isExempt);
-      // Only writes wait for a body.
-      if (!isReadOnly) Object.assign(context, { seat });
-      // Every wait of a request is bounded by its deadline, its client or the timeout for slow bodies, so every seat is
-      // released.
-      let response: ApiResponse | Promise<ApiResponse>;
-      try {
-        response = next(context);
-      } catch (error) {
-        return onError(error, seat, kind, context);
-      }
-      return response instanceof Promise
-        ? response.then(
-            (late) => releaseSeat(seat, late),
-            (error: unknown) => onError(error, seat, kind, context),
-          )
-        : releaseSeat(seat, response);
-    };
-};
+  return (context) => {
+    const { info, user } = context;
+    const seats = kindOf(context) === 'readOnly' ? readOnly : mutating;
+    if (!seats || info.verb === 'watch') return next(context);
+    const isExempt = user.groups.includes(mastersGroup);
+    if (!seats.tryAcquire(user.name)) return isExempt ? next(context) : reject(context);
+    // Every wait of a request is bounded by its deadline, its client or the timeout for slow bodies, so every seat is
+    // released.
+    const seated = Object.assign(context, { seat: new HeldSeat(seats, user.name, isExempt) });
+    return settle(next, seated, releaseSeat, failed);
+  };
+}
+
+type SeatedContext = AuthenticatedContext & { readonly seat: HeldSeat };
 
 /** All other verbs count as mutating, as in kube-apiserver. A list also holds a seat while its body is generated. */
 const readOnlyVerbs: ReadonlySet<string> = new Set(['get', 'list']);
 
 /** The response is ready, but a generated body still needs the seat at times. */
-function releaseSeat(seat: HeldSeat, response: ApiResponse): ApiResponse {
+function releaseSeat(response: ApiResponse, { seat }: SeatedContext): ApiResponse {
   seat.release();
   const { body } = response;
   if (isReady(body) || body.length !== undefined) return response;

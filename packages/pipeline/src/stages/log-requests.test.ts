@@ -4,7 +4,7 @@ import { End, LatencyTracker } from '@cluster-apiserver/base';
 import { sourceOf } from '../../test/body-source.ts';
 import type { ApiRequest, ApiResponse, ExchangeEnd } from '../exchange.ts';
 
-import { type EndedRequest, logRequests } from './log-requests.ts';
+import { type EndedRequest, logResponse } from './log-requests.ts';
 
 let clock: FakeClock;
 let ended: EndedRequest[];
@@ -20,11 +20,11 @@ beforeEach(() => {
 });
 
 /** A request with these times until its response is ready and until the response has been sent. */
-async function run(
+function run(
   logsAll: boolean,
   body: Pick<ApiResponse, 'body' | 'stream'>,
   { readyMs = 0, sendingMs = 0, isAborted = false }: { readyMs?: number; sendingMs?: number; isAborted?: boolean },
-): Promise<void> {
+): void {
   const request = {
     method: 'GET',
     isAborted,
@@ -33,11 +33,13 @@ async function run(
       end.subscribe(listener);
     },
   } as Partial<ApiRequest> as ApiRequest; // nothing else is asked
-  const stage = logRequests({ logsAll, ended: (one) => ended.push(one) })(async () => {
-    clock.advance(readyMs);
-    return { status: 200, headers: {}, ...body };
-  });
-  await stage({ request, latency: new LatencyTracker(clock) });
+  const latency = new LatencyTracker(clock);
+  clock.advance(readyMs);
+  logResponse(
+    { logsAll, ended: (one) => ended.push(one) },
+    { request, latency },
+    { status: 200, headers: {}, ...body },
+  );
   clock.advance(sendingMs);
   end.reach(whole);
 }
@@ -57,37 +59,37 @@ test.each<[string, Parameters<typeof run>[1], Parameters<typeof run>[2], EndedRe
   ['of unknown length, and made slowly while it is sent', chunked, { sendingMs: 501 }, ['response']],
   ['large and slow', chunked, { readyMs: 501, sendingMs: 501 }, ['request']],
   ['long-running', stream, { readyMs: 501, sendingMs: 60_000 }, []],
-])('without request logs, a request that is %s', async (_, body, times, slow) => {
-  await run(false, body, times);
+])('without request logs, a request that is %s', (_, body, times, slow) => {
+  run(false, body, times);
   expect(ended.map((one) => one.slow)).toEqual(slow);
 });
 
-test('quick small requests are not tracked', async () => {
-  await run(false, { body: Buffer.from('x') }, {});
+test('quick small requests are not tracked', () => {
+  run(false, { body: Buffer.from('x') }, {});
   expect(listeners).toBe(0);
 });
 
-test('with request logs, a small response is logged when it is ready', async () => {
-  await run(true, { body: 'four' }, { readyMs: 3, sendingMs: 5_000 });
+test('with request logs, a small response is logged when it is ready', () => {
+  run(true, { body: 'four' }, { readyMs: 3, sendingMs: 5_000 });
   expect(listeners).toBe(0);
   expect(ended).toMatchObject([{ end: { outcome: 'complete', bodyBytes: 4 }, readyMs: 3, totalMs: 3 }]);
 });
 
-test('with request logs, a stream is reported once it is over', async () => {
-  await run(true, stream, { readyMs: 600, sendingMs: 5_000 });
+test('with request logs, a stream is reported once it is over', () => {
+  run(true, stream, { readyMs: 600, sendingMs: 5_000 });
   expect(ended).toEqual([
     expect.objectContaining({ status: 200, end: whole, readyMs: 600, totalMs: 5_600, slow: undefined }),
   ]);
 });
 
-test('a request whose client has left before is reported at once', async () => {
-  await run(true, small, { readyMs: 10, isAborted: true });
+test('a request whose client has left before is reported at once', () => {
+  run(true, small, { readyMs: 10, isAborted: true });
   expect(listeners).toBe(0);
   expect(ended).toMatchObject([{ end: { outcome: 'aborted', bodyBytes: 0 }, readyMs: 10, totalMs: 10 }]);
 });
 
-test('a large response whose client has left before is reported at once', async () => {
+test('a large response whose client has left before is reported at once', () => {
   end.reach({ outcome: 'aborted', bodyBytes: 0 });
-  await run(true, chunked, { readyMs: 10, sendingMs: 5_000 });
+  run(true, chunked, { readyMs: 10, sendingMs: 5_000 });
   expect(ended).toMatchObject([{ end: { outcome: 'aborted', bodyBytes: 0 }, readyMs: 10, totalMs: 10 }]);
 });

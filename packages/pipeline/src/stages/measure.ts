@@ -1,5 +1,5 @@
 import { isReady } from '../body-source.ts';
-import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
+import type { ApiRequest, ApiResponse } from '../exchange.ts';
 import type { DeadlineContext, ReceivedContext } from '../request-context.ts';
 import type { RequestInfo } from '../request-info.ts';
 
@@ -35,34 +35,18 @@ export interface RecordedTrace {
 }
 
 /** Counts all requests, including failed ones. */
-export const measure = (measures: Measures) => {
-  const record = (context: ReceivedContext, code: number, bytes: number | undefined): void => {
-    const { info, call }: Partial<DeadlineContext> = context; // added by later stages
-    const { request, latency } = context;
-    const seconds = latency.sinceStartMs() / 1000;
-    measures.record({
-      request,
-      info,
-      code,
-      seconds,
-      ownSeconds: seconds - latency.totalMs('webhooks') / 1000,
-      bytes,
-      trace: call?.trace?.context,
-    });
-  };
-  const recordResponse = (context: ReceivedContext, response: ApiResponse): ApiResponse => {
-    const { status, body, stream } = response;
-    if (stream) record(context, status, undefined);
-    else if (isReady(body)) record(context, status, body?.length ?? 0);
-    // The duration and size of a generated body are known when it has been sent.
-    else context.request.onEnd(({ bodyBytes }) => record(context, status, bodyBytes));
-    return response;
-  };
-  return (next: Handler<ReceivedContext>): Handler<ReceivedContext> =>
-    (context) => {
-      const response = next(context);
-      return response instanceof Promise
-        ? response.then((late) => recordResponse(context, late))
-        : recordResponse(context, response);
-    };
-};
+export function recordResponse(measures: Measures, context: ReceivedContext, response: ApiResponse): void {
+  const { status, body, stream } = response;
+  if (stream) record(measures, context, status, undefined);
+  else if (isReady(body)) record(measures, context, status, body?.length ?? 0);
+  // The duration and size of a generated body are known when it has been sent.
+  else context.request.onEnd(({ bodyBytes }) => record(measures, context, status, bodyBytes));
+}
+
+function record(measures: Measures, context: ReceivedContext, code: number, bytes: number | undefined): void {
+  const { info, call }: Partial<DeadlineContext> = context; // added by later stages
+  const { request, latency } = context;
+  const seconds = latency.sinceStartMs() / 1000;
+  const ownSeconds = seconds - latency.totalMs('webhooks') / 1000;
+  measures.record({ request, info, code, seconds, ownSeconds, bytes, trace: call?.trace?.context });
+}

@@ -2,10 +2,10 @@ import { beforeEach, expect, test } from '@jest/globals';
 import { End, LatencyTracker, type Span, systemClock as clock } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
 import type { RequestSpan, Tracer } from '@cluster-apiserver/telemetry';
-import type { ApiRequest, ApiResponse, ExchangeEnd, Handler } from '../exchange.ts';
-import type { ReceivedContext, RequestInfoContext } from '../request-context.ts';
-import { parseRequestInfo } from '../request-info.ts';
-import { traceRequests } from './trace.ts';
+import type { ApiRequest, ApiResponse, ExchangeEnd, Handler } from './exchange.ts';
+import type { ReceivedContext, RequestInfoContext } from './request-context.ts';
+import { parseRequestInfo } from './request-info.ts';
+import { answer } from './stages/answer.ts';
 
 let begun: RequestSpan[];
 let log: string[];
@@ -65,12 +65,18 @@ const answering =
 const send = (
   headers: Readonly<Record<string, string>>,
   next: Handler<ReceivedContext>,
-): ApiResponse | Promise<ApiResponse> => traceRequests(tracer, clock)(next)({ request: requestWith(headers), latency });
-
-test('without a tracer the stage is absent', () => {
-  const next = answering([]);
-  expect(traceRequests(undefined, clock)(next)).toBe(next);
-});
+): ApiResponse | Promise<ApiResponse> =>
+  answer(
+    {
+      clock,
+      tracer,
+      allowedOrigin: () => false,
+      measures: { record: () => {} },
+      requestLog: { logsAll: false, ended: () => {} },
+      report: () => {},
+    },
+    next,
+  )({ request: requestWith(headers), latency });
 
 test.each<[string, Readonly<Record<string, string>>]>([
   ['that chance leaves out', {}],
@@ -118,7 +124,7 @@ test.each<[string, ExchangeEnd['outcome'], number, readonly string[]]>([
 test('the span ends with the response if the client disconnected before', async () => {
   samples = true;
   end.reach({ outcome: 'aborted', bodyBytes: 0 });
-  await traceRequests(tracer, clock)(answering([]))({ request: requestWith({}), latency });
+  await send({}, answering([]));
   expect(log.slice(2)).toEqual(['request fails: aborted', 'request ends']);
 });
 

@@ -1,0 +1,31 @@
+/** Work that waits only where it must: what is no promise is used at once, which costs neither a promise nor a turn. */
+
+/** Goes on with a value. */
+export const chain = <Value, Result>(
+  value: Value | Promise<Value>,
+  next: (value: Value) => Result | Promise<Result>,
+): Result | Promise<Result> => (value instanceof Promise ? value.then(next) : next(value));
+
+/**
+ * Goes on with what comes of work, or with what it throws or rejects with. All three functions get `given`, so they need
+ * not be created for each request.
+ */
+export function settle<Given, Value, Result>(
+  work: (given: Given) => Value | Promise<Value>,
+  given: Given,
+  done: (value: Value, given: Given) => Result | Promise<Result>,
+  failed: (error: unknown, given: Given) => Result | Promise<Result>,
+): Result | Promise<Result> {
+  let value: Value | Promise<Value>;
+  try {
+    value = work(given);
+  } catch (error) {
+    return failed(error, given);
+  }
+  return value instanceof Promise
+    ? value.then(
+        (late) => done(late, given),
+        (error: unknown) => failed(error, given),
+      )
+    : done(value, given);
+}
