@@ -1,4 +1,4 @@
-import { type Clock, requireValue } from '@cluster-apiserver/base';
+import { chain, type Clock, requireValue } from '@cluster-apiserver/base';
 
 export interface EventQueueOptions {
   readonly clock: Clock;
@@ -132,9 +132,7 @@ export class EventQueue {
       this.#characters -= characters;
       this.#admitWaiters();
     };
-    const hasRoom = this.#waitFor(characters);
-    if (hasRoom instanceof Promise) return hasRoom.then((has) => (has ? release : undefined));
-    return hasRoom ? release : undefined;
+    return chain(this.#waitFor(characters), (hasRoom) => (hasRoom ? release : undefined));
   }
 
   #waitFor(characters: number): boolean | Promise<boolean> {

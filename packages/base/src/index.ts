@@ -14,6 +14,7 @@ export {
   withDeadline,
   awaitWithin,
 } from './call.ts';
+export { chain, firstOf, observeCalls } from './chain.ts';
 export { BoundedCache, ExpiringCache } from './bounded-cache.ts';
 export { Coalescer } from './coalescer.ts';
 export { type Clock, sleep, systemClock } from './clock.ts';

@@ -1,4 +1,4 @@
-import { type Clock, runTask } from '@cluster-apiserver/base';
+import { chain, type Clock, runTask } from '@cluster-apiserver/base';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
 import type { ServedKind } from '@cluster-apiserver/model/kind';
 import type { ApplicableSources } from './applicable-sources.ts';
@@ -47,10 +47,7 @@ export function withActive<One, T>(
   };
   const actOn = (context: AdmissionContext, source: ApplicableSources): T | Promise<T> => {
     const all = getActive(source);
-    const candidates = findCandidates(context, all);
-    return candidates instanceof Promise
-      ? candidates.then((found) => act(context, found, all))
-      : act(context, candidates, all);
+    return chain(findCandidates(context, all), (candidates) => act(context, candidates, all));
   };
   return (context) => {
     const source = applicableSources(context.resource);

@@ -1,4 +1,4 @@
-import { runTask } from '@cluster-apiserver/base';
+import { chain, runTask } from '@cluster-apiserver/base';
 import type { ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } from '@cluster-apiserver/kinds';
 import { compileBinding, compilePolicy } from './compiled.ts';
 import { withActive } from './active.ts';
@@ -18,8 +18,7 @@ export function createValidatingAdmissionPolicy(options: PolicyPluginOptions): F
     validate: withActive(sources, (context, active) => {
       if (active.length === 0) return undefined;
       const request = new PolicyRequest(context, environment);
-      const done = runTask(clock, context.call, validateByPolicies(active, request, options));
-      return done instanceof Promise ? done.then(() => undefined) : undefined;
+      return chain(runTask(clock, context.call, validateByPolicies(active, request, options)), () => undefined);
     }),
     close: () => sources.fromApi.close(),
   };

@@ -1,4 +1,4 @@
-import { runTask } from '@cluster-apiserver/base';
+import { chain, runTask } from '@cluster-apiserver/base';
 import { withActive } from './active.ts';
 import type { FollowingPlugin } from './policy-plugin.ts';
 import { PolicyRequest } from './request.ts';
@@ -14,8 +14,7 @@ export function createValidatingAdmissionWebhook(options: WebhookPluginOptions):
     validate: withActive(sources, (context, webhooks) => {
       if (webhooks.length === 0) return undefined;
       const request = new PolicyRequest(context, environment);
-      const done = runTask(clock, context.call, validateByWebhooks(webhooks, request, options));
-      return done instanceof Promise ? done.then(() => undefined) : undefined;
+      return chain(runTask(clock, context.call, validateByWebhooks(webhooks, request, options)), () => undefined);
     }),
     close: () => sources.fromApi.close(),
   };

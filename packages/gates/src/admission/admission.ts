@@ -1,4 +1,4 @@
-import { type Call, requireValue } from '@cluster-apiserver/base';
+import { type Call, chain, firstOf } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
 import type { Integer } from '@cluster-apiserver/model/json';
 import type { KubeObject, ServedKind, EncodableKind } from '@cluster-apiserver/model/kind';
@@ -96,46 +96,33 @@ export function createAdmission(plugins: readonly AdmissionPlugin[]): Admission 
   const validators = plugins.flatMap(({ validate }) => validate ?? []);
   const firstReinvocable = mutators.findIndex(({ reinvocable }) => reinvocable);
 
-  /** `changed` is true once a plugin after the first reinvocable one has changed the object. */
-  const mutateFrom = (
-    at: number,
-    context: AdmissionContext,
-    changed: boolean,
-  ): KubeObject | undefined | Promise<KubeObject | undefined> => {
+  const mutate = (context: AdmissionContext): KubeObject | undefined | Promise<KubeObject | undefined> => {
     let { object } = context;
-    let again = changed;
-    for (let next = at; next < mutators.length; next++) {
-      const { mutate, reinvokedByOwnChanges } = requireValue(mutators[next]);
-      const before = object;
-      const mutated = mutate(object === context.object ? context : { ...context, object });
-      const isLater = firstReinvocable >= 0 && (next > firstReinvocable || reinvokedByOwnChanges);
-      if (mutated instanceof Promise)
-        return mutated.then((waitedFor) =>
-          mutateFrom(next + 1, { ...context, object: waitedFor }, again || (isLater && waitedFor !== before)),
-        );
-      object = mutated;
-      again ||= isLater && object !== before;
-    }
-    return again && !context.reinvocation ? mutateFrom(0, { ...context, object, reinvocation: true }, false) : object;
-  };
-  const validateFrom = (
-    at: number,
-    context: AdmissionContext,
-    found: readonly Precondition[],
-  ): readonly Precondition[] | Promise<readonly Precondition[]> => {
-    const preconditions = [...found];
-    for (let next = at; next < validators.length; next++) {
-      const precondition = validators[next]?.(context);
-      if (precondition instanceof Promise)
-        return precondition.then((waitedFor) =>
-          validateFrom(next + 1, context, [...preconditions, ...(waitedFor ? [waitedFor] : [])]),
-        );
-      if (precondition) preconditions.push(precondition);
-    }
-    return preconditions;
+    /** Whether a plugin after the first reinvocable one has changed the object. */
+    let hasChanged = false;
+    const done = firstOf(mutators, ({ mutate: change, reinvokedByOwnChanges }, index) =>
+      chain(change(object === context.object ? context : { ...context, object }), (changed) => {
+        const isLater = firstReinvocable >= 0 && (index > firstReinvocable || reinvokedByOwnChanges);
+        hasChanged ||= isLater && changed !== object;
+        object = changed;
+        return undefined;
+      }),
+    );
+    return chain(done, () =>
+      hasChanged && !context.reinvocation ? mutate({ ...context, object, reinvocation: true }) : object,
+    );
   };
   return {
-    mutate: (context) => mutateFrom(0, context, false),
-    validate: (context) => validateFrom(0, context, []),
+    mutate,
+    validate: (context) => {
+      const preconditions: Precondition[] = [];
+      const done = firstOf(validators, (validate) =>
+        chain(validate(context), (precondition) => {
+          if (precondition) preconditions.push(precondition);
+          return undefined;
+        }),
+      );
+      return chain(done, () => preconditions);
+    },
   };
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '@cluster-apiserver/base';
+import { type Clock, observeCalls } from '@cluster-apiserver/base';
 import { type Admission, type AdmissionContext, type AdmissionPlugin, createAdmission } from './admission.ts';
 
 /** The step that changes objects, and the one that only accepts or rejects. Named as in kube-apiserver. */
@@ -41,36 +41,18 @@ export function createMeasuredAdmission(
   };
 }
 
-/** Measures an action. One that ends synchronously allocates nothing. */
-function measure<T>(
+const measure = <T>(
   act: (context: AdmissionContext) => T | Promise<T>,
   start: () => number,
   end: () => number,
   observe: ObserveAdmission,
-): (context: AdmissionContext) => T | Promise<T> {
+): ((context: AdmissionContext) => T | Promise<T>) => {
   const observeSince = (startMs: number, { operation }: AdmissionContext, rejected: boolean): void =>
     observe(operation, rejected, (end() - startMs) / 1000);
-  const observeLater = async (startMs: number, context: AdmissionContext, waitedFor: Promise<T>): Promise<T> => {
-    let rejected = true;
-    try {
-      const answer = await waitedFor;
-      rejected = false;
-      return answer;
-    } finally {
-      observeSince(startMs, context, rejected);
-    }
-  };
-  return (context) => {
-    const startMs = start();
-    let answer: T | Promise<T>;
-    try {
-      answer = act(context);
-    } catch (refusal) {
-      observeSince(startMs, context, true);
-      throw refusal;
-    }
-    if (answer instanceof Promise) return observeLater(startMs, context, answer);
-    observeSince(startMs, context, false);
-    return answer;
-  };
-}
+  const observed = observeCalls<AdmissionContext, void, T>(act, {
+    begin: start,
+    end: (startMs, _, context) => observeSince(startMs, context, false),
+    fail: (startMs, _, context) => observeSince(startMs, context, true),
+  });
+  return (context) => observed(context);
+};

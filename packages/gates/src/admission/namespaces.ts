@@ -1,4 +1,4 @@
-import type { Call } from '@cluster-apiserver/base';
+import { type Call, chain } from '@cluster-apiserver/base';
 import { forbiddenResource, notFound, StatusError } from '@cluster-apiserver/model';
 import type { AdmissionPlugin, AdmissionContext, Precondition } from './admission.ts';
 
@@ -22,10 +22,7 @@ export interface NamespaceState {
 export const createNamespaceLifecycle = (namespaces: Namespaces): AdmissionPlugin => ({
   name: 'NamespaceLifecycle',
   // As in kube-apiserver, a missing namespace is reported before validation errors of the object.
-  mutate: (context) => {
-    const found = requireActiveNamespace(namespaces, context);
-    return found instanceof Promise ? found.then(() => context.object) : context.object;
-  },
+  mutate: (context) => chain(requireActiveNamespace(namespaces, context), () => context.object),
   validate: (context) => {
     requireDeletable(context);
     return requireActiveNamespace(namespaces, context);

@@ -1,3 +1,4 @@
+import { chain } from '@cluster-apiserver/base';
 import type { Authenticator } from './authenticator.ts';
 import { anonymousName, addAssumedGroup } from './user-groups.ts';
 
@@ -8,9 +9,6 @@ const anonymous = addAssumedGroup({ name: anonymousName, groups: [] });
  * already been rejected by the inner authenticator.
  */
 export const withAnonymous = (known: Authenticator, allowed: (path: string) => boolean): Authenticator => ({
-  authenticate: (credentials, call) => {
-    const getFallback = () => (allowed(credentials.path) ? anonymous : undefined);
-    const user = known.authenticate(credentials, call);
-    return user instanceof Promise ? user.then((found) => found ?? getFallback()) : (user ?? getFallback());
-  },
+  authenticate: (credentials, call) =>
+    chain(known.authenticate(credentials, call), (user) => user ?? (allowed(credentials.path) ? anonymous : undefined)),
 });

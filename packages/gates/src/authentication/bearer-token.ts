@@ -1,3 +1,4 @@
+import { chain } from '@cluster-apiserver/base';
 import type { Authenticator, Credentials } from './authenticator.ts';
 import type { TokenAnswer, TokenAuthenticator } from './token-authenticator.ts';
 import { TokenRejectedError } from './token-rejected-error.ts';
@@ -11,9 +12,7 @@ export function createBearerTokenAuthenticator(tokens: TokenAuthenticator): Auth
   return {
     authenticate: (credentials, call) => {
       const token = readBearerToken(credentials);
-      if (token === undefined) return undefined;
-      const answer = tokens.authenticateToken(token, call);
-      return answer instanceof Promise ? answer.then(userOf) : userOf(answer);
+      return token === undefined ? undefined : chain(tokens.authenticateToken(token, call), userOf);
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '@cluster-apiserver/base';
+import { type Clock, observeCalls } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
 import type { Authenticator } from './authenticator.ts';
 
@@ -7,34 +7,18 @@ export type AuthenticationResult = 'success' | 'failure' | 'error';
 
 export type ObserveAuthentication = (result: AuthenticationResult, seconds: number, user: UserInfo | undefined) => void;
 
-/** Measures each attempt of an authenticator. Synchronous attempts allocate nothing. */
+/** Measures each attempt of an authenticator. */
 export function createMeasuredAuthenticator(
   inner: Authenticator,
   clock: Clock,
   observe: ObserveAuthentication,
 ): Authenticator {
-  const ended = (startMs: number, user: UserInfo | undefined): UserInfo | undefined => {
-    observe(user ? 'success' : 'failure', (clock.monotonicMs() - startMs) / 1000, user);
-    return user;
-  };
-  const failed = (startMs: number, error: unknown): never => {
-    observe('error', (clock.monotonicMs() - startMs) / 1000, undefined);
-    throw error;
-  };
+  const secondsSince = (startMs: number): number => (clock.monotonicMs() - startMs) / 1000;
   return {
-    authenticate: (credentials, call) => {
-      const startMs = clock.monotonicMs();
-      let found: ReturnType<Authenticator['authenticate']>;
-      try {
-        found = inner.authenticate(credentials, call);
-      } catch (error) {
-        return failed(startMs, error);
-      }
-      if (!(found instanceof Promise)) return ended(startMs, found);
-      return found.then(
-        (user) => ended(startMs, user),
-        (error: unknown) => failed(startMs, error),
-      );
-    },
+    authenticate: observeCalls((credentials, call) => inner.authenticate(credentials, call), {
+      begin: () => clock.monotonicMs(),
+      end: (startMs, user) => observe(user ? 'success' : 'failure', secondsSince(startMs), user),
+      fail: (startMs) => observe('error', secondsSince(startMs), undefined),
+    }),
   };
 }

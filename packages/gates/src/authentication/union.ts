@@ -1,4 +1,4 @@
-import { requireValue } from '@cluster-apiserver/base';
+import { chain, firstOf } from '@cluster-apiserver/base';
 import type { Authenticator } from './authenticator.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
 import { TokenRejectedError } from './token-rejected-error.ts';
@@ -14,28 +14,25 @@ export const uniteTokenAuthenticators = (authenticators: readonly TokenAuthentic
     tryInOrder(authenticators, (one) => one.authenticateToken(token, call, audiences)),
 });
 
-/** Synchronous as long as all called authenticators are. */
 function tryInOrder<One, Answer>(
   all: readonly One[],
   call: (one: One) => Answer | undefined | Promise<Answer | undefined>,
 ): Answer | undefined | Promise<Answer | undefined> {
   let rejection: TokenRejectedError | undefined;
-  const rejected = (error: unknown): void => {
+  const rejected = (error: unknown): undefined => {
     if (!(error instanceof TokenRejectedError)) throw error;
     rejection ??= error;
   };
-  const from = (index: number): Answer | undefined | Promise<Answer | undefined> => {
-    for (let at = index; at < all.length; at++) {
-      try {
-        const found = call(requireValue(all[at]));
-        if (found instanceof Promise) return found.catch(rejected).then((answer) => answer ?? from(at + 1));
-        if (found !== undefined) return found;
-      } catch (error) {
-        rejected(error);
-      }
+  const found = firstOf(all, (one) => {
+    try {
+      const answer = call(one);
+      return answer instanceof Promise ? answer.catch(rejected) : answer;
+    } catch (error) {
+      return rejected(error);
     }
-    if (rejection) throw rejection;
-    return undefined;
-  };
-  return from(0);
+  });
+  return chain(found, (answer) => {
+    if (answer === undefined && rejection) throw rejection;
+    return answer;
+  });
 }

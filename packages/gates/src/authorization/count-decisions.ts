@@ -1,3 +1,4 @@
+import { chain } from '@cluster-apiserver/base';
 import type { AccessDecision } from '@cluster-apiserver/model';
 import type { Authorizer } from './authorizer.ts';
 
@@ -10,10 +11,7 @@ export function countDecisions(inner: Authorizer, count: (decision: 'allowed' | 
   };
   const { rulesOf } = inner;
   return {
-    authorize: (attributes, call) => {
-      const decision = inner.authorize(attributes, call);
-      return decision instanceof Promise ? decision.then(report) : report(decision);
-    },
+    authorize: (attributes, call) => chain(inner.authorize(attributes, call), report),
     ...(rulesOf && { rulesOf }),
   };
 }

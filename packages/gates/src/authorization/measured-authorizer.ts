@@ -1,4 +1,4 @@
-import type { Clock } from '@cluster-apiserver/base';
+import { type Clock, observeCalls } from '@cluster-apiserver/base';
 import type { AccessDecision } from '@cluster-apiserver/model';
 import type { Authorizer } from './authorizer.ts';
 
@@ -9,24 +9,14 @@ export type ObserveAuthorization = (result: AuthorizationResult, seconds: number
 
 /** Measures each attempt of an authorizer. */
 export function createMeasuredAuthorizer(inner: Authorizer, clock: Clock, observe: ObserveAuthorization): Authorizer {
-  const ended = (startMs: number, decision: AccessDecision): AccessDecision => {
-    observe(resultOf(decision), (clock.monotonicMs() - startMs) / 1000);
-    return decision;
-  };
+  const secondsSince = (startMs: number): number => (clock.monotonicMs() - startMs) / 1000;
   const { rulesOf } = inner;
   return {
-    authorize: (attributes, call) => {
-      const startMs = clock.monotonicMs();
-      const decision = inner.authorize(attributes, call);
-      if (!(decision instanceof Promise)) return ended(startMs, decision);
-      return decision.then(
-        (found) => ended(startMs, found),
-        (error: unknown) => {
-          observe('error', (clock.monotonicMs() - startMs) / 1000);
-          throw error;
-        },
-      );
-    },
+    authorize: observeCalls((attributes, call) => inner.authorize(attributes, call), {
+      begin: () => clock.monotonicMs(),
+      end: (startMs, decision) => observe(resultOf(decision), secondsSince(startMs)),
+      fail: (startMs) => observe('error', secondsSince(startMs)),
+    }),
     ...(rulesOf && { rulesOf }),
   };
 }

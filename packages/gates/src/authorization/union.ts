@@ -1,5 +1,5 @@
-import { type Call, requireValue } from '@cluster-apiserver/base';
-import type { AccessDecision, AccessAttributes } from '@cluster-apiserver/model';
+import { chain, firstOf } from '@cluster-apiserver/base';
+import type { AccessDecision } from '@cluster-apiserver/model';
 import type { Authorizer } from './authorizer.ts';
 import { collectRules, combineErrors } from './rules.ts';
 
@@ -7,30 +7,21 @@ import { collectRules, combineErrors } from './rules.ts';
  * Calls the authorizers in order until one decides. If none does, combines their reasons, errors and annotations; the
  * verdict is `notReady` if one of them is not ready.
  */
-export function uniteAuthorizers(authorizers: readonly Authorizer[]): Required<Authorizer> {
-  const from = (
-    index: number,
-    attributes: AccessAttributes,
-    call: Call,
-    undecided: readonly AccessDecision[],
-  ): AccessDecision | Promise<AccessDecision> => {
-    let found = undecided;
-    for (let at = index; at < authorizers.length; at++) {
-      const decision = requireValue(authorizers[at]).authorize(attributes, call);
-      if (decision instanceof Promise)
-        return decision.then((one) => (isDecided(one) ? one : from(at + 1, attributes, call, [...found, one])));
-      if (isDecided(decision)) return decision;
-      if (hasContent(decision)) found = [...found, decision];
-    }
-    return found.length === 0 ? noOpinion : combineUndecided(found);
-  };
-  return {
-    authorize: (attributes, call) => from(0, attributes, call, none),
-    rulesOf: (user, namespace, call) => collectRules(authorizers, user, namespace, call),
-  };
-}
+export const uniteAuthorizers = (authorizers: readonly Authorizer[]): Required<Authorizer> => ({
+  authorize: (attributes, call) => {
+    const undecided: AccessDecision[] = [];
+    const decided = firstOf(authorizers, (authorizer) =>
+      chain(authorizer.authorize(attributes, call), (decision) => {
+        if (isDecided(decision)) return decision;
+        if (hasContent(decision)) undecided.push(decision);
+        return undefined;
+      }),
+    );
+    return chain(decided, (decision) => decision ?? (undecided.length > 0 ? combineUndecided(undecided) : noOpinion));
+  },
+  rulesOf: (user, namespace, call) => collectRules(authorizers, user, namespace, call),
+});
 
-const none: readonly AccessDecision[] = [];
 const noOpinion: AccessDecision = { verdict: 'noOpinion' };
 
 const isDecided = ({ verdict }: AccessDecision): boolean => verdict === 'allow' || verdict === 'deny';

@@ -1,5 +1,5 @@
 import { credentialIdKey, tokenCredentialId } from '../credential-id.ts';
-import { bytesOfText, type Call, type Clock, ExpiringCache } from '@cluster-apiserver/base';
+import { bytesOfText, type Call, chain, type Clock, ExpiringCache } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
 import { authenticatedGroup } from '../authenticator.ts';
 import { readIssuer, type Claims, type KeyFinder, verifyClaims } from '../oidc/verify-claims.ts';
@@ -132,15 +132,10 @@ export function requireExistingAccounts(
       isIt(remembered)
         ? acceptAnswer(answer, remembered)
         : findFresh(account, isIt, call).then((found) => acceptAnswer(answer, found));
-    const remembered = findAccount(account, false, call);
-    return remembered instanceof Promise ? remembered.then(checked) : checked(remembered);
+    return chain(findAccount(account, false, call), checked);
   };
   return {
-    authenticateToken: (token, call, audiences) => {
-      const answer = signed.authenticateToken(token, call, audiences);
-      return answer instanceof Promise
-        ? answer.then((found) => requireAccount(found, call))
-        : requireAccount(answer, call);
-    },
+    authenticateToken: (token, call, audiences) =>
+      chain(signed.authenticateToken(token, call, audiences), (answer) => requireAccount(answer, call)),
   };
 }
