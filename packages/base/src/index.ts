@@ -14,7 +14,6 @@ export {
   withDeadline,
   awaitWithin,
 } from './call.ts';
-export { chain, firstOf, observeCalls } from './chain.ts';
 export { BoundedCache, ExpiringCache } from './bounded-cache.ts';
 export { Coalescer } from './coalescer.ts';
 export { type Clock, sleep, systemClock } from './clock.ts';
@@ -26,7 +25,7 @@ export { type LatencyPart, latencyParts, LatencyTracker, trackLatency } from './
 export { LongList, type ListEntry } from './long-list.ts';
 export { nearestName } from './nearest-name.ts';
 export { getOwn, ownKeys, setOwn } from './own.ts';
-export { chain, settle } from './settle.ts';
+export { chain, firstOf, settle } from './settle.ts';
 export { type Random, seededRandom, systemRandom } from './random.ts';
 export { CleanupStack } from './cleanup-stack.ts';
 export { runSync, toSyncTask, largeBytesMin, runTask, awaitValue, type SyncTask, type Task } from './task.ts';

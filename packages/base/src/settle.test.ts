@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { chain, settle } from './index.ts';
+import { chain, firstOf, settle } from './index.ts';
 
 test('a value that is no promise is used at once', () => {
   expect(chain(1, (value) => value + 1)).toBe(2);
@@ -52,4 +52,19 @@ test.each<[string, () => number | Promise<number>]>([
     throw new Error('later');
   };
   await expect((async () => settle(work, 7, later, () => 'failed'))()).rejects.toThrow('later');
+});
+
+test.each<[string, (number | undefined)[], boolean]>([
+  ['at once', [undefined, 1, 2], false],
+  ['later', [undefined, 1, 2], true],
+  ['never', [undefined, undefined], true],
+])('items are tried until one has an answer: %s', async (_, answers, waits) => {
+  const tried: number[] = [];
+  const found = firstOf([...answers.keys()], (item) => {
+    tried.push(item);
+    return waits ? Promise.resolve(answers[item]) : answers[item];
+  });
+  expect(found instanceof Promise).toBe(waits);
+  expect(await found).toBe(answers.find((answer) => answer !== undefined));
+  expect(tried).toEqual([0, 1]);
 });

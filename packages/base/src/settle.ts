@@ -1,3 +1,5 @@
+import { requireValue } from './invariant.ts';
+
 /** Work that waits only where it must: what is no promise is used at once, which costs neither a promise nor a turn. */
 
 /** Goes on with a value. */
@@ -28,4 +30,18 @@ export function settle<Given, Value, Result>(
         (error: unknown) => failed(error, given),
       )
     : done(value, given);
+}
+
+/** Calls `attempt` with one item after the other, until an answer is not undefined. */
+export function firstOf<Item, Answer>(
+  items: readonly Item[],
+  attempt: (item: Item, index: number) => Answer | undefined | Promise<Answer | undefined>,
+  from = 0,
+): Answer | undefined | Promise<Answer | undefined> {
+  for (let at = from; at < items.length; at++) {
+    const answer = attempt(requireValue(items[at]), at);
+    if (answer instanceof Promise) return answer.then((found) => found ?? firstOf(items, attempt, at + 1));
+    if (answer !== undefined) return answer;
+  }
+  return undefined;
 }

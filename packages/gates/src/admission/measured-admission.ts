@@ -1,4 +1,4 @@
-import { type Clock, observeCalls } from '@cluster-apiserver/base';
+import { type Clock, settle } from '@cluster-apiserver/base';
 import { type Admission, type AdmissionContext, type AdmissionPlugin, createAdmission } from './admission.ts';
 
 /** The step that changes objects, and the one that only accepts or rejects. Named as in kube-apiserver. */
@@ -41,18 +41,26 @@ export function createMeasuredAdmission(
   };
 }
 
-const measure = <T>(
-  act: (context: AdmissionContext) => T | Promise<T>,
-  start: () => number,
-  end: () => number,
-  observe: ObserveAdmission,
-): ((context: AdmissionContext) => T | Promise<T>) => {
-  const observeSince = (startMs: number, { operation }: AdmissionContext, rejected: boolean): void =>
-    observe(operation, rejected, (end() - startMs) / 1000);
-  const observed = observeCalls<AdmissionContext, void, T>(act, {
-    begin: start,
-    end: (startMs, _, context) => observeSince(startMs, context, false),
-    fail: (startMs, _, context) => observeSince(startMs, context, true),
-  });
-  return (context) => observed(context);
-};
+const measure =
+  <T>(
+    act: (context: AdmissionContext) => T | Promise<T>,
+    start: () => number,
+    end: () => number,
+    observe: ObserveAdmission,
+  ): ((context: AdmissionContext) => T | Promise<T>) =>
+  (context) => {
+    const startMs = start();
+    const observed = (rejected: boolean): void => observe(context.operation, rejected, (end() - startMs) / 1000);
+    return settle(
+      act,
+      context,
+      (answer) => {
+        observed(false);
+        return answer;
+      },
+      (refusal) => {
+        observed(true);
+        throw refusal;
+      },
+    );
+  };

@@ -1,4 +1,4 @@
-import { type Clock, observeCalls } from '@cluster-apiserver/base';
+import { type Clock, settle } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
 import type { Authenticator } from './authenticator.ts';
 
@@ -13,12 +13,16 @@ export function createMeasuredAuthenticator(
   clock: Clock,
   observe: ObserveAuthentication,
 ): Authenticator {
-  const secondsSince = (startMs: number): number => (clock.monotonicMs() - startMs) / 1000;
+  const ended = (user: UserInfo | undefined, startMs: number): UserInfo | undefined => {
+    observe(user ? 'success' : 'failure', (clock.monotonicMs() - startMs) / 1000, user);
+    return user;
+  };
+  const failed = (error: unknown, startMs: number): never => {
+    observe('error', (clock.monotonicMs() - startMs) / 1000, undefined);
+    throw error;
+  };
   return {
-    authenticate: observeCalls((credentials, call) => inner.authenticate(credentials, call), {
-      begin: () => clock.monotonicMs(),
-      end: (startMs, user) => observe(user ? 'success' : 'failure', secondsSince(startMs), user),
-      fail: (startMs) => observe('error', secondsSince(startMs), undefined),
-    }),
+    authenticate: (credentials, call) =>
+      settle(() => inner.authenticate(credentials, call), clock.monotonicMs(), ended, failed),
   };
 }

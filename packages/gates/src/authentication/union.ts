@@ -1,4 +1,4 @@
-import { chain, firstOf } from '@cluster-apiserver/base';
+import { chain, firstOf, settle } from '@cluster-apiserver/base';
 import type { Authenticator } from './authenticator.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
 import { TokenRejectedError } from './token-rejected-error.ts';
@@ -23,14 +23,7 @@ function tryInOrder<One, Answer>(
     if (!(error instanceof TokenRejectedError)) throw error;
     rejection ??= error;
   };
-  const found = firstOf(all, (one) => {
-    try {
-      const answer = call(one);
-      return answer instanceof Promise ? answer.catch(rejected) : answer;
-    } catch (error) {
-      return rejected(error);
-    }
-  });
+  const found = firstOf(all, (one) => settle(call, one, (answer) => answer, rejected));
   return chain(found, (answer) => {
     if (answer === undefined && rejection) throw rejection;
     return answer;

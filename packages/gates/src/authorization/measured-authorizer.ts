@@ -1,4 +1,4 @@
-import { type Clock, observeCalls } from '@cluster-apiserver/base';
+import { type Clock, settle } from '@cluster-apiserver/base';
 import type { AccessDecision } from '@cluster-apiserver/model';
 import type { Authorizer } from './authorizer.ts';
 
@@ -9,14 +9,18 @@ export type ObserveAuthorization = (result: AuthorizationResult, seconds: number
 
 /** Measures each attempt of an authorizer. */
 export function createMeasuredAuthorizer(inner: Authorizer, clock: Clock, observe: ObserveAuthorization): Authorizer {
-  const secondsSince = (startMs: number): number => (clock.monotonicMs() - startMs) / 1000;
+  const ended = (decision: AccessDecision, startMs: number): AccessDecision => {
+    observe(resultOf(decision), (clock.monotonicMs() - startMs) / 1000);
+    return decision;
+  };
+  const failed = (error: unknown, startMs: number): never => {
+    observe('error', (clock.monotonicMs() - startMs) / 1000);
+    throw error;
+  };
   const { rulesOf } = inner;
   return {
-    authorize: observeCalls((attributes, call) => inner.authorize(attributes, call), {
-      begin: () => clock.monotonicMs(),
-      end: (startMs, decision) => observe(resultOf(decision), secondsSince(startMs)),
-      fail: (startMs) => observe('error', secondsSince(startMs)),
-    }),
+    authorize: (attributes, call) =>
+      settle(() => inner.authorize(attributes, call), clock.monotonicMs(), ended, failed),
     ...(rulesOf && { rulesOf }),
   };
 }
