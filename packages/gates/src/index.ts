@@ -109,4 +109,5 @@ export {
   HttpsTimeoutError,
   createHttpsClient,
 } from './https/https-client.ts';
+export { parseAnswer } from './https/parse-answer.ts';
 export { type RetirableClient, makeRetirable } from './https/retirable-client.ts';

@@ -1,5 +1,6 @@
 import { type Call, type Clock, DeadlineExceededError, type Random, sleep, awaitWithin } from '@cluster-apiserver/base';
 import { isJsonObject, type JsonObject } from '@cluster-apiserver/model/json';
+import { parseAnswer } from '../https/parse-answer.ts';
 import { type HttpsResponse, type HttpsClient, HttpsError, UnusableAnswerError } from '../https/https-client.ts';
 import { WebhookError } from './webhook-error.ts';
 
@@ -39,7 +40,7 @@ const retriableCodes = [429, 500, 503, 504];
 
 /** Sends a review and returns the object of the response. Throws like `sendToWebhook`. */
 export const requestReview = async (question: object, options: WebhookOptions, call: Call): Promise<JsonObject> =>
-  parseObject(await sendToWebhook(JSON.stringify(question), options, call));
+  parseObject(await sendToWebhook(JSON.stringify(question), options, call), options.clock);
 
 /**
  * Sends a body and retries temporary failures. Throws a WebhookError without a response in time, and the reason of the call
@@ -89,11 +90,11 @@ const toWebhookError = (answer: HttpsResponse | WebhookError, tries: number): We
     cause: answer instanceof WebhookError ? answer : new WebhookError(`the status is ${answer.status}`),
   });
 
-function parseObject({ status, body }: HttpsResponse): JsonObject {
+async function parseObject({ status, body }: HttpsResponse, clock: Clock): Promise<JsonObject> {
   if (status !== 200 && status !== 201) throw new WebhookError(`a webhook answered with the status ${status}`);
   let value: unknown;
   try {
-    value = JSON.parse(body);
+    value = await parseAnswer(body, clock);
   } catch {
     // Not as the cause: the error would quote the response.
   }

@@ -1,4 +1,12 @@
-export { MalformedTextError, type Parsed, parseDeepJson, parseJson, type TextFault } from './json.ts';
+export {
+  MalformedTextError,
+  type Parsed,
+  parseDeepJson,
+  parseJson,
+  parseJsonSteps,
+  scanOrThrowLater,
+  type TextFault,
+} from './json.ts';
 export {
   type JsonBounds,
   type JsonScan,

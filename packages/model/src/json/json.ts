@@ -1,6 +1,7 @@
-import { errorMessage } from '@cluster-apiserver/base';
+import { errorMessage, type SyncTask } from '@cluster-apiserver/base';
 import { isRawNumber, rawNumber } from './raw-number.ts';
 import {
+  type JsonBounds,
   type JsonScan,
   NestedTooDeepError,
   nestingMax,
@@ -40,6 +41,25 @@ export const parseStoredJson = (text: string): Parsed => parseJson(text, () => s
  */
 export function parseJson(text: string, scanned: () => JsonScan = () => scanJson(text)): Parsed {
   return parseScanned(text, scanned, false);
+}
+
+/** The same for a text of others, which may be large: scan and parsing are a step each. Malformed text is never parsed. */
+export function* parseJsonSteps(text: string, bounds?: JsonBounds): SyncTask<Parsed> {
+  const scanned = scanOrThrowLater(text, bounds);
+  yield;
+  return parseJson(text, scanned);
+}
+
+/** Defers an error of the scan to the parser, which reports it. */
+export function scanOrThrowLater(text: string, bounds?: JsonBounds): () => JsonScan {
+  try {
+    const scan = scanJson(text, bounds);
+    return () => scan;
+  } catch (error) {
+    return () => {
+      throw error;
+    };
+  }
 }
 
 /** Like `parseJson`, but returns the paths of values that are nested too deeply. Callers must not walk into them. */

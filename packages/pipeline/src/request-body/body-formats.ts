@@ -3,12 +3,11 @@ import { badRequest, StatusError } from '@cluster-apiserver/model';
 import { parseProtobuf, parseYaml, YamlTooLargeError } from '@cluster-apiserver/model/codec';
 import {
   type JsonBounds,
-  type JsonScan,
   MalformedTextError,
   type Parsed,
   parseDeepJson,
-  parseJson,
-  scanJson,
+  parseJsonSteps,
+  scanOrThrowLater,
   TooManyValuesError,
 } from '@cluster-apiserver/model/json';
 import type { EncodableKind } from '@cluster-apiserver/model/kind';
@@ -18,13 +17,8 @@ import { type ApiRequest } from '../exchange.ts';
 export type BodyFormat = (body: Buffer, schemaOf: SchemaOf) => SyncTask<Parsed>;
 export type SchemaOf = Parameters<typeof parseProtobuf>[1];
 
-/** The scan comes first, in a step of its own: malformed text is never parsed. */
-export function* parseJsonBody(body: Buffer, bounds?: JsonBounds): SyncTask<Parsed> {
-  const text = body.toString();
-  const scan = scanOrThrowLater(text, bounds);
-  yield;
-  return parseJson(text, scan);
-}
+export const parseJsonBody = (body: Buffer, bounds?: JsonBounds): SyncTask<Parsed> =>
+  parseJsonSteps(body.toString(), bounds);
 
 /** The same for objects: unknown fields may be nested deeper than the limit, since they are dropped. */
 function* parseObjectJson(body: Buffer): SyncTask<Parsed> {
@@ -32,18 +26,6 @@ function* parseObjectJson(body: Buffer): SyncTask<Parsed> {
   const scan = scanOrThrowLater(text);
   yield;
   return parseDeepJson(text, scan);
-}
-
-/** Defers an error of the scan to the parser, which reports it. */
-function scanOrThrowLater(text: string, bounds?: JsonBounds): () => JsonScan {
-  try {
-    const scan = scanJson(text, bounds);
-    return () => scan;
-  } catch (error) {
-    return () => {
-      throw error;
-    };
-  }
 }
 
 export function* parseYamlBody(body: Buffer): SyncTask<Parsed> {

@@ -1,6 +1,6 @@
 import type { Call, Clock, Random } from '@cluster-apiserver/base';
-import { type HttpsResponse, HttpsError, HttpsTimeoutError } from '@cluster-apiserver/gates';
-import { MalformedTextError, parseJson, TooManyValuesError } from '@cluster-apiserver/model/json';
+import { type HttpsResponse, HttpsError, HttpsTimeoutError, parseAnswer } from '@cluster-apiserver/gates';
+import { MalformedTextError, TooManyValuesError } from '@cluster-apiserver/model/json';
 import type { ServedKind } from '@cluster-apiserver/model/kind';
 import type { PolicyRequest } from '../request.ts';
 import { type AdmissionResponse, type ExpectedResponse, parseResponse, createReview } from './admission-review.ts';
@@ -57,7 +57,7 @@ export async function callWebhook(
         new WebhookCallError(`Post ${JSON.stringify(url.href)}: ${describeError(error)}`, { cause: error }),
       );
     });
-  const response = parseResponse(parseReview(answer), { version, uid, isMutating });
+  const response = parseResponse(await parseReview(answer, clock), { version, uid, isMutating });
   for (const [key, value] of response.auditAnnotations)
     if (isAnnotationKey(`${name}/${key}`)) context.annotate(`${name}/${key}`, value);
   for (const warning of response.warnings) if (warning !== '') context.warn(warning);
@@ -78,13 +78,13 @@ function describeError(error: HttpsError): string {
   return typeof message === 'string' ? `${error.message}: ${message}` : error.message;
 }
 
-function parseReview({ status, body }: HttpsResponse): unknown {
+async function parseReview({ status, body }: HttpsResponse, clock: Clock): Promise<unknown> {
   if (status < 200 || status > 206)
     throw toCallFailure(
       new WebhookCallError(`the server answered with the status ${status}`, { code: status < 400 ? 503 : status }),
     );
   try {
-    return parseJson(body).value;
+    return await parseAnswer(body, clock);
   } catch (error) {
     // The message must not quote the response.
     if (error instanceof MalformedTextError)

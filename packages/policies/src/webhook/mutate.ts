@@ -1,5 +1,6 @@
-import { type Call, runTask, awaitValue, type Task } from '@cluster-apiserver/base';
-import { MalformedTextError, parseJson, sameJson, TooManyValuesError } from '@cluster-apiserver/model/json';
+import { type Call, type Clock, runTask, awaitValue, type Task } from '@cluster-apiserver/base';
+import { parseAnswer } from '@cluster-apiserver/gates';
+import { MalformedTextError, sameJson, TooManyValuesError } from '@cluster-apiserver/model/json';
 import type { KubeObject, ServedKind } from '@cluster-apiserver/model/kind';
 import {
   type JsonPatch,
@@ -92,7 +93,7 @@ export class MutatingWebhooks {
       const response = await callWebhook(webhook, matched, request, { isMutating: true }, this.#options);
       const before = context.object;
       if (response.patch.length === 0) return before;
-      const patch = readPatch(response.patch);
+      const patch = await readPatch(response.patch, this.#options.clock);
       if (patch.operations.length === 0) return before;
       if (!before)
         throw createInternalError(
@@ -109,9 +110,9 @@ export class MutatingWebhooks {
   }
 }
 
-function readPatch(text: Buffer): JsonPatch {
+async function readPatch(text: Buffer, clock: Clock): Promise<JsonPatch> {
   try {
-    return readJsonPatch(parseJson(text.toString()).value);
+    return readJsonPatch(await parseAnswer(text.toString(), clock));
   } catch (cause) {
     if (
       cause instanceof MalformedTextError ||

@@ -2,6 +2,7 @@ import { type Call, type Clock, sleep, type Span, awaitWithin } from '@cluster-a
 import { isJsonObject, type JsonObject } from '@cluster-apiserver/model/json';
 import type { JWK } from 'jose';
 import { isSoundKey, matchesKey, type SignatureHeader } from './algorithms.ts';
+import { parseAnswer } from '../../https/parse-answer.ts';
 import type { FetchDocument } from './document-fetcher.ts';
 import type { KeyFinder } from './verify-claims.ts';
 import { TokenRejectedError, tooManyWaitingTokens } from '../token-rejected-error.ts';
@@ -132,7 +133,9 @@ export class IssuerKeys implements KeyFinder {
         if (pauseMs > 0) await sleep(this.#clock, pauseMs, this.#signal);
         refresh.begun = true;
         this.#attemptedAt = this.#clock.monotonicMs();
-        this.#keys = await fetchKeys(this.#address, (url) => this.#fetch(url, this.#signal, trace));
+        this.#keys = await fetchKeys(this.#address, async (url) =>
+          parseObject(await this.#fetch(url, this.#signal, trace), url, this.#clock),
+        );
         this.#fetchedAt = this.#clock.monotonicMs();
         this.#failure = undefined;
       } catch (error) {
@@ -152,24 +155,24 @@ export class IssuerKeys implements KeyFinder {
 
 async function fetchKeys(
   { url, discoveryUrl }: IssuerAddress,
-  get: (url: string) => Promise<string>,
+  get: (url: string) => Promise<JsonObject>,
 ): Promise<readonly JWK[]> {
   const place = discoveryUrl ?? `${url.replace(/\/$/, '')}/.well-known/openid-configuration`;
-  const discovered = parseObject(await get(place), place);
+  const discovered = await get(place);
   // Otherwise tokens of one issuer could be verified with keys of another.
   if (discovered.issuer !== url) throw new Error(`${place} speaks for another issuer than ${url}`);
   const { jwks_uri: keysUrl } = discovered;
   if (typeof keysUrl !== 'string' || URL.parse(keysUrl)?.protocol !== 'https:')
     throw new Error(`${place} names no jwks_uri with https`);
-  const { keys } = parseObject(await get(keysUrl), keysUrl);
+  const { keys } = await get(keysUrl);
   if (!Array.isArray(keys)) throw new Error(`${keysUrl} holds no list of keys`);
   const usable = keys.filter(isKey);
   if (usable.length > keysMax) throw new Error(`${keysUrl} holds more than ${keysMax} keys`);
   return usable.filter(isSoundKey);
 }
 
-function parseObject(text: string, place: string): JsonObject {
-  const value: unknown = JSON.parse(text);
+async function parseObject(text: string, place: string, clock: Clock): Promise<JsonObject> {
+  const value = await parseAnswer(text, clock);
   if (!isJsonObject(value)) throw new Error(`${place} does not answer with an object`);
   return value;
 }
