@@ -23,6 +23,8 @@ export interface FramePeer {
   /** Runs one turn of the event loop, with the timers that are due. */
   turn(): void;
   readonly closed: boolean;
+  /** From now on what is sent to it waits. */
+  stopReading(): void;
 }
 
 export function framePeer(): FramePeer {
@@ -53,6 +55,8 @@ export function framePeer(): FramePeer {
     end: (ended: () => void) => void soon.push(ended),
     destroy: () => void (closed = true),
   }) as unknown as Socket;
+  let isReading = true;
+  Object.defineProperty(socket, 'writableLength', { get: () => (isReading ? 0 : 1) });
   return {
     dial: (_, __, receiver) => {
       to = receiver;
@@ -91,6 +95,9 @@ export function framePeer(): FramePeer {
     },
     get closed() {
       return closed;
+    },
+    stopReading: () => {
+      isReading = false;
     },
   };
 }

@@ -47,6 +47,9 @@ export interface ConnectOptions {
  */
 export const timeoutMinMs = 1_000;
 
+/** So many answers to pings and settings wait for a peer that does not read: any number of them would fill the memory. */
+const unreadAnswersMax = 10_000;
+
 /** Far more than a page of a list needs in flight, so that flow control never slows down a fast network. */
 const connectionWindowBytes = 32 * 1024 * 1024;
 
@@ -78,6 +81,7 @@ export class Connection implements StreamOwner {
   #peerInitialWindow = initialWindowBytes;
   #sendWindow = initialWindowBytes;
   readonly #receiveWindow = new ReceiveWindow(connectionWindowBytes);
+  #unreadAnswers = 0;
   #cancelConnectTimer: () => void;
   readonly #pings: Keepalive;
 
@@ -292,7 +296,7 @@ export class Connection implements StreamOwner {
     for (let setting = at; setting < end; setting += 6) {
       this.#applySetting(held.readUInt16BE(setting), held.readUInt32BE(setting + 2));
     }
-    this.write(frameHead(frameTypes.settings, flags.ack, 0, 0));
+    this.#answer(frameHead(frameTypes.settings, flags.ack, 0, 0));
   }
 
   #applySetting(setting: number, value: number): void {
@@ -314,10 +318,17 @@ export class Connection implements StreamOwner {
 
   #handlePing(frameFlags: number, payload: Buffer): void {
     if ((frameFlags & flags.ack) === 0) {
-      this.write(Buffer.concat([frameHead(frameTypes.ping, flags.ack, 0, payload.length), payload]));
+      this.#answer(Buffer.concat([frameHead(frameTypes.ping, flags.ack, 0, payload.length), payload]));
       return;
     }
     this.#pings.noteAck();
+  }
+
+  #answer(frame: Buffer): void {
+    if (this.#socket.writableLength === 0) this.#unreadAnswers = 0;
+    if (++this.#unreadAnswers > unreadAnswersMax)
+      throw new Http2ProtocolError('it reads none of the answers that it asks for');
+    this.write(frame);
   }
 
   /** The peer finishes its streams up to this ID and accepts no new ones. */

@@ -52,6 +52,20 @@ test('after a smaller header table size one table size update is sent', () => {
 });
 
 test.each([
+  ['settings', settingsFrame([])],
+  ['pings', frame(frameTypes.ping, 0, 0, Buffer.alloc(8))],
+])('a peer may send any number of %s, unless it reads no answers', (_, request) => {
+  const { peer } = byHand();
+  const many = Array.from({ length: 15_000 }, () => request);
+  peer.send(...many);
+  peer.turn();
+  expect([peer.takeReceived().length, peer.closed]).toEqual([15_000, false]);
+  peer.stopReading();
+  peer.send(...many);
+  expect(peer.closed).toBe(true);
+});
+
+test.each([
   ['too large', 2 ** 31 - 1, 3, 'a window that is too large'],
   ['by nothing', 0, 1, 'a window increment of 0'],
 ])('a stream whose window grows %s is lost, and no other', (_, increment, code, why) => {
