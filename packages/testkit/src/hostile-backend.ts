@@ -102,13 +102,16 @@ export const unusualAnswers: Readonly<Record<string, HostileAnswer>> = {
   'sends blanks around it': (response, good) => void response.end(`\r\n\t ${good} \n`),
 };
 
+/** Settings of HTTP/2, which are to be acknowledged. */
+const settings = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]).toString('latin1').repeat(100);
+
 /** What a peer that is no HTTP/2 server does with a connection, as for gRPC. */
 export const hostilePeers: Readonly<Record<string, (socket: Socket) => void>> = {
   'says nothing': () => {},
   'sends a byte at a time': (socket) => drip(socket, 'x'),
   'sends noise without end': (socket) => flood(socket, '', kilobytes(64)),
-  'sends settings without end': (socket) =>
-    flood(socket, '', Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]).toString('latin1').repeat(100)),
+  'sends settings without end': (socket) => flood(socket, '', settings),
+  'sends settings without end and reads nothing': (socket) => flood(socket.pause(), '', settings),
   'announces a frame of 16 MiB': (socket) => void socket.write(Buffer.from([0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 1])),
   'speaks HTTP/1.1': (socket) => void socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'),
   'closes the connection': (socket) => void socket.end(),

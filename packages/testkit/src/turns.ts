@@ -1,7 +1,8 @@
 /**
- * Measures turns of the event loop in processor time of its thread. Other processes do not count; pauses of V8's garbage
- * collector do.
+ * Measures turns of the event loop: in processor time of its thread, where other processes do not count and pauses of V8's
+ * garbage collector do, or by counting.
  */
+import net from 'node:net';
 import { PerformanceObserver } from 'node:perf_hooks';
 
 /** Shorter turns are not listed. */
@@ -44,6 +45,58 @@ export function watchTurns(): { end(): readonly Turn[] } {
           processorMs,
           hadPause: pauses.some(({ startTime, duration }) => startTime < endedMs && startTime + duration > beganMs),
         }));
+    },
+  };
+}
+
+export interface TurnCounts {
+  /** The most bytes that all connections together have read in one turn, and how many connections there were at most. */
+  readonly bytesRead: number;
+  readonly connections: number;
+  /** The most characters of JSON that were parsed in one turn in texts from `largeText` on, and the longest of them. */
+  readonly parsed: number;
+  readonly longest: number;
+}
+
+/**
+ * Until `end`, counts what turns do with what the peers of connections send that begin meanwhile. `onParse` is called with
+ * the length of each text of JSON after it was parsed.
+ */
+export function countTurns(largeText: number, onParse = (_length: number): void => {}): { end(): TurnCounts } {
+  const sockets = new Set<net.Socket>();
+  const most = { bytesRead: 0, connections: 0, parsed: 0, longest: 0 };
+  let [readBefore, parsed] = [0, 0];
+  // oxlint-disable-next-line typescript/unbound-method -- it is called with its socket
+  const { connect } = net.Socket.prototype;
+  const { parse } = JSON;
+  net.Socket.prototype.connect = function (this: net.Socket, ...options: never): net.Socket {
+    sockets.add(this);
+    return Reflect.apply(connect, this, options);
+  };
+  const counted = (text: string, ...more: unknown[]): unknown => {
+    if (text.length >= largeText) parsed += text.length;
+    most.longest = Math.max(most.longest, text.length);
+    const value: unknown = Reflect.apply(parse, JSON, [text, ...more]);
+    onParse(text.length);
+    return value;
+  };
+  JSON.parse = counted;
+  const nextTurn = (): void => {
+    let read = 0;
+    for (const socket of sockets) read += socket.bytesRead;
+    most.bytesRead = Math.max(most.bytesRead, read - readBefore);
+    most.connections = Math.max(most.connections, [...sockets].filter(({ destroyed }) => !destroyed).length);
+    most.parsed = Math.max(most.parsed, parsed);
+    [readBefore, parsed] = [read, 0];
+    immediate = setImmediate(nextTurn);
+  };
+  let immediate = setImmediate(nextTurn);
+  return {
+    end: () => {
+      clearImmediate(immediate);
+      net.Socket.prototype.connect = connect;
+      JSON.parse = parse;
+      return most;
     },
   };
 }

@@ -3,8 +3,6 @@
  * that the backend serves are served meanwhile, and so is the next one once it behaves.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { text } from 'node:stream/consumers';
 import { callUntil, type Clock, seededRandom } from '@cluster-apiserver/base';
 import { createAuditWebhook } from '@cluster-apiserver/audit';
 import {
@@ -19,33 +17,21 @@ import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock
 import { usedHeapBytes } from '@cluster-apiserver/testkit/garbage';
 import {
   brokenAnswers,
-  type HostileAnswer,
   unusualAnswers,
   waitingAnswers,
   wrongBodies,
   wrongStatuses,
 } from '@cluster-apiserver/testkit/hostile-backend';
-import { type HttpsServer, startHttpsServer } from '@cluster-apiserver/testkit/https-server';
+import { type HostileProcess, startHostileProcess } from '@cluster-apiserver/testkit/hostile-process';
+import type { Goodness } from '@cluster-apiserver/testkit/run-hostile-backend';
+import { countTurns } from '@cluster-apiserver/testkit/turns';
 
-let server: HttpsServer;
+let server: HostileProcess;
 /** For requests that name it. */
 const victim = 'victim';
-let answer: HostileAnswer | undefined;
-let good: (path: string, body: string) => string;
 
-async function start(): Promise<HttpsServer> {
-  const receive = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const body = await text(request);
-    const path = request.url ?? '';
-    const right = good(path, body);
-    response.socket?.on('error', () => {}); // the client has given up
-    if (answer && (body.includes(victim) || path.includes(victim))) answer(response, right);
-    else response.end(right);
-  };
-  return startHttpsServer((request, response) => void receive(request, response).catch(() => request.destroy()));
-}
 beforeAll(async () => {
-  server = await start();
+  server = await startHostileProcess();
 });
 afterAll(() => server.stop());
 
@@ -55,7 +41,7 @@ interface Opened {
 }
 
 interface Backend {
-  readonly good: typeof good;
+  readonly good: Goodness;
   readonly open: (client: HttpsClient, clock: Clock) => Opened;
   /** The documented time after which a request without an answer ends. */
   readonly limitMs: number;
@@ -75,38 +61,26 @@ const connectionOf = (client: HttpsClient) => () => ({
   url: new URL(`${server.origin}/review`),
   bearerToken: undefined,
 });
-const statusFor =
-  (kind: string, statusOf: (spec: Readonly<Record<string, unknown>>) => object): typeof good =>
-  (_, body) => {
-    const { apiVersion, spec } = JSON.parse(body) as { apiVersion: string; spec: Readonly<Record<string, unknown>> };
-    return JSON.stringify({ apiVersion, kind, status: statusOf(spec) });
-  };
-
 const backends: Readonly<Record<string, Backend>> = {
   'An issuer of tokens': {
-    good: (path) => {
-      const issuer = `${server.origin}${path.replace('/.well-known/openid-configuration', '')}`;
-      return path.endsWith('/keys')
-        ? JSON.stringify({ keys: [{ kty: 'EC', crv: 'P-256', kid: 'key', alg: 'ES256', x: 'x', y: 'y' }] })
-        : JSON.stringify({ issuer, jwks_uri: `${issuer}/keys` });
-    },
+    good: 'issuer',
     open: (client, clock) => {
       const fetch = createDocumentFetcher(client, clock);
-      const issuers = Map.groupBy(['other', victim], (name) => name);
-      const keys = new Map(
-        [...issuers.keys()].map((name) => {
-          const address = { url: `${server.origin}/${name}`, discoveryUrl: undefined };
-          return [name, new IssuerKeys({ address, fetch, clock, signal, failed: nothing })];
-        }),
-      );
-      return { ask: async (name) => (await keys.get(name)?.find({ alg: 'ES256', kid: 'key' }, call)) && 'served' };
+      const keys = new Map<string, IssuerKeys>();
+      const keysOf = (name: string): IssuerKeys => {
+        const address = { url: `${server.origin}/${name}`, discoveryUrl: undefined };
+        const found = keys.get(name) ?? new IssuerKeys({ address, fetch, clock, signal, failed: nothing });
+        keys.set(name, found);
+        return found;
+      };
+      return { ask: async (name) => (await keysOf(name).find({ alg: 'ES256', kid: 'key' }, call)) && 'served' };
     },
     limitMs: 30_000,
     error: 'TokenRejectedError',
     pauseMs: 10_000,
   },
   'A token webhook': {
-    good: statusFor('TokenReview', ({ token }) => ({ authenticated: true, user: { username: token } })),
+    good: 'tokenReview',
     open: (client, clock) => {
       const random = seededRandom(1);
       const connection = connectionOf(client);
@@ -124,7 +98,7 @@ const backends: Readonly<Record<string, Backend>> = {
     pauseMs: 0,
   },
   'An authorization webhook': {
-    good: statusFor('SubjectAccessReview', () => ({ allowed: true })),
+    good: 'accessReview',
     open: (client, clock) => {
       const authorizer = createWebhookAuthorizer({
         name: 'hook',
@@ -163,7 +137,7 @@ const backends: Readonly<Record<string, Backend>> = {
     pauseMs: 1_000,
   },
   'An audit webhook': {
-    good: () => '{}',
+    good: 'audit',
     open: (client, clock) => {
       const connection = connectionOf(client);
       const send = createAuditWebhook({ connection, initialBackoffMs: 100, clock, random: seededRandom(1), signal });
@@ -186,7 +160,8 @@ async function settle(clock: FakeClock, promise: Promise<unknown>): Promise<{ ou
   );
   for (let turns = 0; !outcome; turns++) {
     await new Promise((resolve) => setTimeout(resolve, turnMs));
-    if (turns > turnsBeforeTime) clock.advance(stepMs);
+    const isDue = turns > manyTurns || turns % turnsOfNetwork === 0;
+    if (turns > turnsBeforeTime && isDue) clock.advance(stepMs);
   }
   return { outcome: outcome.is, tookMs: clock.monotonicMs() - beganMs };
 }
@@ -194,35 +169,49 @@ async function settle(clock: FakeClock, promise: Promise<unknown>): Promise<{ ou
 /** Time of the network, which is real. */
 const turnMs = 1;
 const turnsBeforeTime = 30;
+/** Time enough for a connection to another process, as long as requests are repeated. */
+const turnsOfNetwork = 10;
+const manyTurns = 300;
 const stepMs = 500;
 const grownBytesMax = 24 * 1024 * 1024;
+/** What Node reads from a connection before others have their turn. */
+const readBytesMax = 2 * 1024 * 1024;
+/** The largest answer that is read. */
+const answerBytesMax = 1024 * 1024;
+/** Texts from here on have turns of their own. */
+const largeText = 32 * 1024;
+/** As slow as V8 may be with values of many members. */
+const charactersPerMs = 32 * 1024;
 
 const failing = { ...waitingAnswers, ...brokenAnswers, ...wrongStatuses };
 
 describe.each(Object.entries(backends))('%s that', (_, backend) => {
   const open = (): Opened & { readonly clock: FakeClock; close(): void } => {
     const clock = fakeClock();
-    good = backend.good;
     const client = createHttpsClient({ clock, ca: server.authority, connectionsMax: 4 });
     return { ...backend.open(client, clock), clock, close: () => client.close() };
   };
-  const cases = Object.entries<HostileAnswer>(backend.readsNoBody ? failing : { ...failing, ...wrongBodies }).filter(
+  const cases = Object.keys(backend.readsNoBody ? failing : { ...failing, ...wrongBodies }).filter(
     // Any status of success is one.
-    ([name]) => !(backend.readsNoBody && name === 'answers with 204'),
+    (name) => !(backend.readsNoBody && name === 'answers with 204'),
   );
 
-  test.each(cases)('%s fails the requests that need it, and no others', async (name, hostile) => {
+  test.each(cases)('%s fails the requests that need it, and no others', async (name) => {
     const { clock, ask, close } = open();
     // A collection of garbage takes longer than the rest of a case.
     const before = name in brokenAnswers ? usedHeapBytes() : 0;
-    answer = hostile;
+    await server.answer(backend.good, [name]);
+    const turns = countTurns(largeText);
     const failed = ask(victim);
     failed.catch(nothing); // awaited below
     expect(await ask('other')).toBe('served');
     const { outcome, tookMs } = await settle(clock, failed);
     expect(outcome).toMatchObject({ name: expect.stringMatching(`^${backend.error}$`) });
     expect(tookMs).toBeLessThanOrEqual(backend.limitMs + stepMs);
-    answer = undefined;
+    const { bytesRead, connections, longest } = turns.end();
+    expect(bytesRead).toBeLessThanOrEqual(connections * readBytesMax);
+    expect(longest).toBeLessThanOrEqual(answerBytesMax);
+    await server.answer(backend.good);
     clock.advance(backend.pauseMs);
     expect((await settle(clock, ask(victim))).outcome).toBe('served');
     close();
@@ -231,23 +220,38 @@ describe.each(Object.entries(backends))('%s that', (_, backend) => {
   });
 
   test.each(
-    Object.entries<HostileAnswer>(backend.readsNoBody ? { ...unusualAnswers, ...wrongBodies } : unusualAnswers).filter(
+    Object.keys(backend.readsNoBody ? { ...unusualAnswers, ...wrongBodies } : unusualAnswers).filter(
       // Its answer is too large for what is not read.
-      ([name]) => !(backend.readsNoBody && /deep|many|long/.test(name)),
+      (name) => !(backend.readsNoBody && /deep|many|long/.test(name)),
     ),
-  )('%s is served as by any other', async (__, unusual) => {
+  )('%s is served as by any other', async (unusual) => {
     const { clock, ask, close } = open();
-    answer = unusual;
+    await server.answer(backend.good, [unusual]);
     expect((await settle(clock, ask(victim))).outcome).toBe('served');
+    close();
+  });
+
+  test('sends large answers to many at once has them parsed in turns of their own', async () => {
+    if (backend.readsNoBody) return;
+    const { clock, ask, close } = open();
+    await server.answer(backend.good, ['sends a long text']);
+    // Time passes with what is parsed.
+    const turns = countTurns(largeText, (length) => clock.advance(length / charactersPerMs));
+    const asked = Array.from({ length: 12 }, (_, at) => settle(clock, ask(`${victim}-${at}`)));
+    await Promise.all(asked);
+    const { parsed, longest } = turns.end();
+    expect(longest).toBeGreaterThan(answerBytesMax / 2);
+    expect(parsed).toBeLessThanOrEqual(2 * longest);
     close();
   });
 
   test('changes with each answer serves the requests that it answers well', async () => {
     const { clock, ask, close } = open();
-    const all = Object.values(backend.readsNoBody ? wrongStatuses : wrongBodies);
-    let calls = 0;
-    answer = (response, right) =>
-      calls++ % 2 === 0 ? all[(calls >> 1) % all.length]?.(response, right) : void response.end(right);
+    const all = Object.keys(backend.readsNoBody ? wrongStatuses : wrongBodies);
+    await server.answer(
+      backend.good,
+      all.flatMap((name) => [name, undefined]),
+    );
     const outcomes: unknown[] = [];
     for (let asked = 0; asked < 12; asked++) {
       outcomes.push((await settle(clock, ask(victim))).outcome);
@@ -262,11 +266,10 @@ describe.each(Object.entries(backends))('%s that', (_, backend) => {
 
 test('a backend whose certificate changes is not used, until it is trusted', async () => {
   const others = server;
-  server = await start();
-  answer = undefined;
-  const ask = async ({ good: right, open }: Backend, ca: string): Promise<unknown> => {
+  server = await startHostileProcess();
+  const ask = async ({ good, open }: Backend, ca: string): Promise<unknown> => {
     const clock = fakeClock();
-    good = right;
+    await server.answer(good);
     const client = createHttpsClient({ clock, ca, connectionsMax: 4 });
     const { outcome } = await settle(clock, open(client, clock).ask('other'));
     client.close();
