@@ -1,4 +1,5 @@
 import { X509Certificate as OpenSslCertificate } from 'node:crypto';
+import { readCertificateBlocks } from '@cluster-apiserver/base';
 import {
   type Certificate,
   isUsableKey,
@@ -38,10 +39,13 @@ export class UntrustedCertificateError extends Error {
 
 /** Reads a PEM bundle. Throws if it is empty or contains an invalid or incomplete certificate. */
 export function readAuthorities(pem: string): Authorities {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  if (blocks.length === 0) throw new Error('there is no certificate in it');
-  if (blocks.length !== pem.match(/-----BEGIN CERTIFICATE-----/g)?.length)
-    throw new Error('one of its certificates is not complete');
+  const blocks = readCertificateBlocks(pem);
+  if (!blocks)
+    throw new Error(
+      pem.includes('-----BEGIN CERTIFICATE-----')
+        ? 'one of its certificates is not complete'
+        : 'there is no certificate in it',
+    );
   return { certificates: blocks.map((block) => parseCertificate(new OpenSslCertificate(block).raw)) };
 }
 

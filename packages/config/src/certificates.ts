@@ -1,15 +1,12 @@
+import { pemBlocks, readCertificateBlocks } from '@cluster-apiserver/base';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 
-/** Whether a PEM text contains at least one certificate and all of them are valid; the last one may be half-written. */
-export function holdsCertificates(pem: string): boolean {
-  const certificates = splitCertificates(pem);
-  const begun = pem.match(/-----BEGIN CERTIFICATE-----/g)?.length;
-  return certificates.length > 0 && certificates.length === begun && certificates.every(isCertificate);
-}
+/** Whether a PEM text contains at least one certificate and all of them are valid. */
+export const holdsCertificates = (pem: string): boolean => readCertificateBlocks(pem)?.every(isCertificate) ?? false;
 
-/** Splits a PEM bundle into its certificates. */
+/** The complete certificates of a PEM bundle. */
 export const splitCertificates = (pem: string): readonly string[] =>
-  pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
+  pemBlocks(pem).flatMap(({ label, text }) => (label === 'CERTIFICATE' ? text : []));
 
 function isCertificate(pem: string): boolean {
   try {

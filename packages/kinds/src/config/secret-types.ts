@@ -1,4 +1,5 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { pemBlocks } from '@cluster-apiserver/base';
 import type { Problems } from '@cluster-apiserver/model';
 import { isJsonObject, MalformedTextError, parseJson } from '@cluster-apiserver/model/json';
 import { decodeBase64 } from '@cluster-apiserver/model/schema';
@@ -117,10 +118,6 @@ function attempt<T>(parse: () => T): T | undefined {
 
 /** The first block with such a label, or the labels of those that are there. */
 function findBlock(pem: string, isWanted: (label: string) => boolean): string | readonly string[] {
-  const others: string[] = [];
-  for (const [block, label = ''] of pem.matchAll(/-----BEGIN ([A-Z0-9 ]+)-----[^-]*-----END \1-----/g)) {
-    if (isWanted(label)) return block;
-    others.push(label);
-  }
-  return others;
+  const blocks = pemBlocks(pem);
+  return blocks.find(({ label }) => isWanted(label))?.text ?? blocks.map(({ label }) => label);
 }

@@ -1,4 +1,5 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
+import { type PemBlock, pemBlocks } from '@cluster-apiserver/base';
 import { exportJWK, type JWK } from 'jose';
 import { isSoundRsa } from '../oidc/algorithms.ts';
 
@@ -70,16 +71,8 @@ function algorithmOf({ asymmetricKeyType, asymmetricKeyDetails: details }: KeyOb
   );
 }
 
-interface Block {
-  readonly label: string;
-  readonly text: string;
-}
-
-/** Splits a PEM file. Some tools write EC PARAMETERS before the key, which contains them again. */
-const splitPem = (pem: string): readonly Block[] =>
-  [...pem.matchAll(/-----BEGIN ([A-Z0-9 ]+)-----[^]+?-----END \1-----/g)]
-    .map(([text, label = '']) => ({ label, text }))
-    .filter(({ label }) => label !== 'EC PARAMETERS');
+/** Some tools write EC PARAMETERS before the key, which contains them again. */
+const splitPem = (pem: string): readonly PemBlock[] => pemBlocks(pem).filter(({ label }) => label !== 'EC PARAMETERS');
 
 function readKey(read: () => KeyObject): KeyObject {
   try {

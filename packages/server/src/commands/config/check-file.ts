@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto';
-import { errorMessage, ownKeys } from '@cluster-apiserver/base';
+import { errorMessage, ownKeys, pemBlocks } from '@cluster-apiserver/base';
 import type { Clock, Random } from '@cluster-apiserver/base';
 import {
   type AdmissionConfiguration,
@@ -225,14 +225,12 @@ async function checkObjects(
   if (problems.length > 0) throw new ConfigurationError(problems);
 }
 
-const pemBlock = /-----BEGIN ([A-Z0-9 ]+)-----[^-]*-----END \1-----/g;
-
 /** Checks a PEM file with certificates and keys. */
 function checkPem({ text, findings }: CheckContext): void {
-  const blocks = [...text.matchAll(pemBlock)];
+  const blocks = pemBlocks(text);
   if (blocks.length === 0) findings.add([], 'holds no PEM that is complete');
-  for (const { 0: pem, 1: label = '', index } of blocks) {
-    const place = { line: text.slice(0, index).split('\n').length, column: 1 };
+  for (const { text: pem, label, offset } of blocks) {
+    const place = { line: text.slice(0, offset).split('\n').length, column: 1 };
     if (!isReadable(label, pem)) findings.addAt(place, [], `the ${label.toLowerCase()} cannot be read`);
   }
   if (splitCertificates(text).length > 0 && findings.problems.length === 0) findings.addCertificates([], text);
