@@ -126,7 +126,10 @@ const createLanes = () => ({
 export type LaneName = keyof ReturnType<typeof createLanes>;
 
 export class Loop {
-  /** Runs an iteration. A server replaces it, to report what a step throws instead of ending the process. */
+  /**
+   * Runs an iteration. A server replaces it, to report what a step throws instead of ending the process. Several servers in
+   * one process, as in tests, share the loop: the last one reports for all.
+   */
   guard = (iterate: () => void): void => iterate();
   readonly #clock: Clock;
   readonly #lanes: Readonly<Record<LaneName, Lane>> = createLanes();
