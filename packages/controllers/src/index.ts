@@ -25,7 +25,6 @@ export {
   reconcileDefaultRoles,
 } from './rbac/reconcile-default-roles.ts';
 export {
-  followPolicy,
-  type FollowedPolicy,
+  FollowedPolicy,
   policyResources,
 } from './rbac/follow-policy.ts';

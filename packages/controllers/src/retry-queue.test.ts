@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
-import { retryQueue } from './retry-queue.ts';
+import { RetryQueue } from './retry-queue.ts';
 
 /** A queue whose work ends when the test says so. */
 function openQueue({ workers = 2 } = {}) {
@@ -10,7 +10,7 @@ function openQueue({ workers = 2 } = {}) {
   const ends = new Map<string, PromiseWithResolvers<void>>();
   const failures: number[] = [];
   const measured = { depth: 0, added: 0, waited: [] as number[], ended: 0 };
-  const queue = retryQueue<string>({
+  const queue = new RetryQueue<string>({
     clock,
     random: seededRandom(1),
     workers,

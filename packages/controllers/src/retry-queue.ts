@@ -1,16 +1,6 @@
 import { type Backoff, backoff, type Clock, type Random } from '@cluster-apiserver/base';
 import type { QueueMeasures } from './measures.ts';
 
-/**
- * Work by key: one worker at a time works on a key, and a key waits in the queue once, so the number of keys bounds the
- * queue. A key whose work failed pauses with exponential backoff, even if it is added again meanwhile.
- */
-export interface RetryQueue<Key> {
-  readonly add: (key: Key) => void;
-  /** Drops the keys that wait and resolves when the running work has ended. */
-  close(): Promise<void>;
-}
-
 export interface RetryQueueOptions<Key> {
   readonly clock: Clock;
   readonly random: Random;
@@ -22,10 +12,11 @@ export interface RetryQueueOptions<Key> {
   readonly measures: QueueMeasures;
 }
 
-export const retryQueue = <Key extends object | string>(options: RetryQueueOptions<Key>): RetryQueue<Key> =>
-  new WorkQueue(options);
-
-class WorkQueue<Key extends object | string> implements RetryQueue<Key> {
+/**
+ * Work by key: one worker at a time works on a key, and a key waits in the queue once, so the number of keys bounds the
+ * queue. A key whose work failed pauses with exponential backoff, even if it is added again meanwhile.
+ */
+export class RetryQueue<Key extends object | string> {
   readonly #options: RetryQueueOptions<Key>;
   /** Keys that wait for a worker, and since when. */
   readonly #ready = new Map<Key, number>();
@@ -52,6 +43,7 @@ class WorkQueue<Key extends object | string> implements RetryQueue<Key> {
     this.#startWork();
   };
 
+  /** Drops the keys that wait and resolves when the running work has ended. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#ready.clear();

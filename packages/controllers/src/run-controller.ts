@@ -5,7 +5,7 @@ import type { ControllerMeasures } from './measures.ts';
 import { callsOf, followApi, isLoaded, itemsWithin, unreadableCount } from './memory.ts';
 import { createPace, type Pace } from './pace.ts';
 import { createPasses } from './passes.ts';
-import { retryQueue } from './retry-queue.ts';
+import { RetryQueue } from './retry-queue.ts';
 
 /** What every controller receives. */
 export interface ControllerOptions<Event> {
@@ -60,7 +60,7 @@ export async function runController(
   { workers, reconciled, followed, failed, start }: Controller,
 ): Promise<void> {
   const pace = createPace(clock, signal);
-  const queue = retryQueue<string>({
+  const queue = new RetryQueue<string>({
     clock,
     random,
     workers,

@@ -14,7 +14,7 @@ export interface Sources<One> {
   /** The same list until the files change. */
   readonly fromFiles: () => readonly One[];
   /** The same list until an object changes. */
-  readonly fromApi: FollowedObjects<readonly One[]>;
+  readonly fromApi: Pick<FollowedObjects<readonly One[]>, 'current' | 'waitUntilCurrent' | 'close'>;
   readonly matcherOf: (one: One) => Matcher;
   readonly environment: PolicyEnvironment;
   readonly clock: Clock;

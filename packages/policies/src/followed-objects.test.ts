@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { callUntil, systemClock } from '@cluster-apiserver/base';
 import type { Resource } from '@cluster-apiserver/registry';
 import { SortedSet } from '@cluster-apiserver/storage';
-import { CompiledObjects, followObjects } from './followed-objects.ts';
+import { CompiledObjects, FollowedObjects } from './followed-objects.ts';
 
 /** A collection without objects. It lacks a local write until the test delivers it. */
 function openCollection() {
@@ -35,7 +35,7 @@ test('a write waits for the objects of every kind that this replica has acknowle
       yield;
     });
   let combined = 0;
-  const followed = followObjects({
+  const followed = new FollowedObjects({
     description: 'policy',
     kinds: [objectsOf(collections[0]), objectsOf(collections[1])],
     combine: () => ++combined,

@@ -21,20 +21,10 @@ export interface FollowOptions<Compiled> {
   readonly compileFailed: (error: unknown) => void;
 }
 
-export interface FollowedObjects<Compiled> {
-  /** Returns undefined, or resolves, when `current` is up to date for a write. Throws while a stored object is unreadable. */
-  waitUntilCurrent(call: Call): Promise<void> | undefined;
-  readonly current: Compiled;
-  close(): void;
-}
-
 /** Compilation fails while the objects cannot be read, or because of an internal error, which may repeat. */
 const retryDelayMs = 1_000;
 
-export const followObjects = <Compiled>(options: FollowOptions<Compiled>): FollowedObjects<Compiled> =>
-  new ObjectFollower(options);
-
-class ObjectFollower<Compiled> implements FollowedObjects<Compiled> {
+export class FollowedObjects<Compiled> {
   readonly #options: FollowOptions<Compiled>;
   readonly #collections: readonly Resource['collection'][];
   readonly #stops: readonly (() => void)[];
@@ -63,6 +53,7 @@ class ObjectFollower<Compiled> implements FollowedObjects<Compiled> {
     return this.#current;
   }
 
+  /** Returns undefined, or resolves, when `current` is up to date for a write. Throws while a stored object is unreadable. */
   waitUntilCurrent(call: Call): Promise<void> | undefined {
     if (this.#compiledChanges < this.#changes) return this.#waitForChanges(call);
     for (const collection of this.#collections) if (!collection.hasLocalWrites) return this.#waitForChanges(call);

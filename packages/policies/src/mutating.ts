@@ -25,7 +25,7 @@ import type { ActivePolicy } from './bind-policies.ts';
 import { type Invocation, collectInvocations } from './invocations.ts';
 import type { CheckError } from './measures.ts';
 import { evaluateConditions, secondsSince, getErrorType } from './evaluate.ts';
-import type { EvaluateOptions } from './policy-plugin.ts';
+import type { EvaluateOptions } from './policy-sources.ts';
 import { nameOf, type PolicyRequest } from './request.ts';
 
 export interface CompiledMutation {

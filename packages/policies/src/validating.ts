@@ -13,7 +13,7 @@ import type { ActivePolicy } from './bind-policies.ts';
 import { type Invocation, collectInvocations } from './invocations.ts';
 import type { CheckError, Enforcement } from './measures.ts';
 import { type Failed, evaluateConditions, evaluateOutcome, toBudgetFailure, secondsSince } from './evaluate.ts';
-import type { EvaluateOptions } from './policy-plugin.ts';
+import type { EvaluateOptions } from './policy-sources.ts';
 import { nameOf, type PolicyRequest } from './request.ts';
 
 export interface ValidatingParts {

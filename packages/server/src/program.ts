@@ -4,7 +4,7 @@ import { getHeapStatistics } from 'node:v8';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { listen } from '@cluster-apiserver/pipeline';
 import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
-import { createLog, createLogOutput, type Log } from '@cluster-apiserver/telemetry';
+import { createLog, type Log, LogOutput } from '@cluster-apiserver/telemetry';
 import { assemble } from './assemble.ts';
 import { asError } from './as-error.ts';
 import { configCommand, configHelp } from './commands/config/config-command.ts';
@@ -18,7 +18,7 @@ import { describeVersion, parseBuild, version } from './version.ts';
 
 /** The program: with main.ts the only file that reads arguments, signals and the system clock. */
 
-const logOutput = createLogOutput(openStderr(), systemClock);
+const logOutput = new LogOutput(openStderr(), systemClock);
 process.on('exit', () => logOutput.flushSync());
 
 /** The image has the file; `npm run build` leaves none. */

@@ -2,7 +2,7 @@ export type { DeclaredMetric } from './declared-metric.ts';
 export { createHealth, type Endpoint, type Health } from './health.ts';
 export { createLog, type Log, type Omission } from './log.ts';
 export type { LogFields } from './log-line.ts';
-export { type ByteOutput, createLogOutput } from './log-output.ts';
+export { type ByteOutput, LogOutput } from './log-output.ts';
 export type { ExpositionFormat } from './exposition.ts';
 export {
   createMetrics,

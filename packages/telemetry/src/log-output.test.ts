@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { usedHeapBytes } from '@cluster-apiserver/testkit/garbage';
-import { createLogOutput } from './index.ts';
+import { LogOutput } from './index.ts';
 
 let clock: FakeClock;
 let soon: (() => void)[];
@@ -19,7 +19,7 @@ beforeEach(() => {
 });
 
 const open = (writeSync = (bytes: Buffer): number => ((written += bytes.toString()), bytes.length)) =>
-  createLogOutput({ write: (bytes, done) => void writes.push({ text: bytes.toString(), done }), writeSync }, clock);
+  new LogOutput({ write: (bytes, done) => void writes.push({ text: bytes.toString(), done }), writeSync }, clock);
 
 const failure = (code: string): NodeJS.ErrnoException => Object.assign(new Error(code), { code });
 

@@ -8,17 +8,6 @@ export interface ByteOutput {
   writeSync(bytes: Buffer): number;
 }
 
-export interface LogOutput {
-  /** Queues a line without blocking. Returns false if the queue is full because the reader is too slow. */
-  write(line: string): boolean;
-  /** Queues a line that is formatted when it is written. */
-  writeLater(format: () => string): boolean;
-  /** Flushes the queue before the process exits. Gives up if the reader does not read. */
-  flushSync(): void;
-  /** Accepted lines that could not be written. */
-  readonly lostLines: number;
-}
-
 /** Some thousand lines. A slower reader loses lines. */
 const backlogCharactersMax = 1024 * 1024;
 /**
@@ -35,13 +24,11 @@ const fullPauseMs = 20;
 /** A write that takes longer waits for a reader that does not read; the process must not wait for it at exit. */
 const stuckMs = 200;
 
-export const createLogOutput = (output: ByteOutput, clock: Clock): LogOutput => new GatheringOutput(output, clock);
-
 /**
  * Writes log lines asynchronously, one write at a time, because a full pipe blocks. Lines that arrive during a write, and
  * shortly after it, are written together. Each write has whole lines, so that several processes can share an output.
  */
-class GatheringOutput implements LogOutput {
+export class LogOutput {
   readonly #output: ByteOutput;
   readonly #clock: Clock;
   #queue: (string | (() => string))[] = [];
@@ -57,19 +44,23 @@ class GatheringOutput implements LogOutput {
     this.#clock = clock;
   }
 
+  /** Accepted lines that could not be written. */
   get lostLines(): number {
     return this.#lostLines;
   }
 
+  /** Queues a line without blocking. Returns false if the queue is full because the reader is too slow. */
   write(line: string): boolean {
     // The line may consist of parts of a long request.
     return this.#add(keepText(line), line.length);
   }
 
+  /** Queues a line that is formatted when it is written. */
   writeLater(format: () => string): boolean {
     return this.#add(format, unformattedCharacters);
   }
 
+  /** Flushes the queue before the process exits. Gives up if the reader does not read. */
   flushSync(): void {
     if (this.#current && this.#clock.monotonicMs() - this.#current.sinceMs > stuckMs) return;
     // The running write may be repeated, which is better than losing it.

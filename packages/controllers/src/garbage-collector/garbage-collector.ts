@@ -12,7 +12,7 @@ import { type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
 import { callsOf, followApi, isLoaded, itemsWithin, readable, unreadableCount } from '../memory.ts';
 import { createPace, type Pace } from '../pace.ts';
 import { createPasses, type Passes } from '../passes.ts';
-import { type RetryQueue, retryQueue } from '../retry-queue.ts';
+import { RetryQueue } from '../retry-queue.ts';
 import type { ControllerOptions } from '../run-controller.ts';
 import { Graph, type GraphNode, type Owner } from './graph.ts';
 import { type NextActionReader, nextActionReader } from './next-action.ts';
@@ -85,7 +85,7 @@ class GarbageCollector {
       measures.retried();
       report({ type: 'failed', key: storageKey(node.resource, node.itemKey), ...failure });
     };
-    this.#queue = retryQueue({ clock, random, workers, pauses, work, failed, measures });
+    this.#queue = new RetryQueue({ clock, random, workers, pauses, work, failed, measures });
   }
 
   async run(): Promise<void> {

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { untimed } from '../../test/objects.ts';
 import { grants, type PolicyWorld, policyWorld, ruleFor, userNamed } from '../../test/policy-world.ts';
 import { quietTurns, until } from '../../test/turns.ts';
-import { type FollowedPolicy, followPolicy, policyResources } from './follow-policy.ts';
+import { FollowedPolicy, policyResources } from './follow-policy.ts';
 
 let world: PolicyWorld;
 let policy: FollowedPolicy | undefined;
@@ -20,7 +20,7 @@ const failed = (error: unknown): never => {
   throw error;
 };
 function follow(): FollowedPolicy {
-  policy = followPolicy({ resources: policyResources(world.open().api.current), clock: world.clock, failed });
+  policy = new FollowedPolicy({ resources: policyResources(world.open().api.current), clock: world.clock, failed });
   return policy;
 }
 const asks = (name: string, namespace: string | undefined): AccessAttributes => ({

@@ -19,14 +19,6 @@ export interface FollowPolicyOptions {
   readonly failed: (error: unknown) => void;
 }
 
-export interface FollowedPolicy {
-  /** Undefined until everything has been read. */
-  readonly current: CurrentPolicy;
-  /** Resolves when everything is known that was written before. */
-  readonly refresh: (call: Call) => Promise<void>;
-  close(): Promise<void>;
-}
-
 const kindNames: readonly string[] = ['Role', 'ClusterRole', 'RoleBinding', 'ClusterRoleBinding'];
 
 /** The resources of roles and bindings; none where not all of them are served. */
@@ -38,9 +30,7 @@ export function policyResources(api: ApiSnapshot): readonly Resource[] {
 /** Building can only fail because of an internal error, and may do so again. */
 const rebuildDelayMs = 1_000;
 
-export const followPolicy = (options: FollowPolicyOptions): FollowedPolicy => new PolicyFollower(options);
-
-class PolicyFollower implements FollowedPolicy {
+export class FollowedPolicy {
   readonly #options: FollowPolicyOptions;
   readonly #followed: readonly Resource[];
   readonly #unfollow: () => void;
@@ -71,7 +61,9 @@ class PolicyFollower implements FollowedPolicy {
   }
 
   // Bound, because both are passed on alone.
-  readonly current = (): PolicyIndex | undefined => this.#index;
+  /** Undefined until everything has been read. */
+  readonly current: CurrentPolicy = () => this.#index;
+  /** Resolves when everything is known that was written before. */
   readonly refresh = async (call: Call): Promise<void> => this.#followed[0]?.collection.waitUntilFresh(undefined, call);
 
   async close(): Promise<void> {

@@ -6,8 +6,7 @@ import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { Resource } from '@cluster-apiserver/registry';
 import { until } from '@cluster-apiserver/testkit/until';
 import { services } from '../../../kinds/test/services.ts';
-import { createMutatingAdmissionWebhook } from '../mutating-webhook-plugin.ts';
-import { createValidatingAdmissionWebhook } from '../validating-webhook-plugin.ts';
+import { createMutatingAdmissionWebhook, createValidatingAdmissionWebhook } from './webhook-plugins.ts';
 import { WebhookClients } from './webhook-clients.ts';
 
 type Request = Parameters<HttpsClient['send']>[0];

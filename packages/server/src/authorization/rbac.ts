@@ -9,7 +9,7 @@ import {
 } from '@cluster-apiserver/base';
 import {
   type DefaultRoleEvent,
-  followPolicy,
+  FollowedPolicy,
   policyResources,
   reconcileDefaultRoles,
 } from '@cluster-apiserver/controllers';
@@ -55,7 +55,7 @@ export function openRbac(
   if (resources.length === 0 || !clusterRoles || !clusterRoleBindings) return undefined;
   const failed = (error: unknown): void =>
     log.withName('rbac').error('indexing roles and bindings failed; rebuilding the index', { error: asError(error) });
-  const policy = followPolicy({ resources, clock, failed });
+  const policy = new FollowedPolicy({ resources, clock, failed });
   cleanup.defer('RBAC policy', () => policy.close());
   const { current, refresh } = policy;
   return {

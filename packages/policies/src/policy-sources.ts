@@ -5,7 +5,7 @@ import type { Resource } from '@cluster-apiserver/registry';
 import { type ActivePolicy, bindPolicies } from './bind-policies.ts';
 import type { PolicyEnvironment } from './environment.ts';
 import { getPolicySources } from './applicable-sources.ts';
-import { CompiledObjects, followObjects } from './followed-objects.ts';
+import { CompiledObjects, FollowedObjects } from './followed-objects.ts';
 import type { Sources } from './active.ts';
 import type { Matcher } from './matching.ts';
 import type { PolicyMeasures } from './measures.ts';
@@ -61,7 +61,7 @@ export function openPolicySources<
       clock,
       compileFailed,
     }),
-    fromApi: followObjects({
+    fromApi: new FollowedObjects({
       description: 'admission policy',
       kinds: [compiledPolicies, compiledBindings],
       combine: () => bindPolicies(compiledPolicies.current, compiledBindings.current),

@@ -1,13 +1,17 @@
-import type { SyncTask } from '@cluster-apiserver/base';
+import { chain, runTask, type SyncTask } from '@cluster-apiserver/base';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { PolicyEnvironment } from '../environment.ts';
 import { getWebhookSources } from '../applicable-sources.ts';
-import { CompiledObjects, followObjects } from '../followed-objects.ts';
-import type { Sources } from '../active.ts';
+import { CompiledObjects, FollowedObjects } from '../followed-objects.ts';
+import { type Sources, withActive } from '../active.ts';
+import type { FollowingPlugin } from '../policy-sources.ts';
+import { PolicyRequest } from '../request.ts';
 import { compileStaticObjects, type StaticSource } from '../static-objects.ts';
 import { type CompiledWebhook, compileWebhooks } from './compiled-webhook.ts';
 import type { InvokeOptions } from './invoke-webhook.ts';
+import { MutatingWebhooks } from './mutate.ts';
+import { validateByWebhooks } from './validate.ts';
 
 /** Options of both webhook plugins. */
 export interface WebhookPluginOptions extends InvokeOptions {
@@ -19,8 +23,41 @@ export interface WebhookPluginOptions extends InvokeOptions {
   readonly compileFailed: (error: unknown) => void;
 }
 
+/** Calls the webhooks of MutatingWebhookConfigurations. */
+export function createMutatingAdmissionWebhook(options: WebhookPluginOptions): FollowingPlugin {
+  const { environment, clock } = options;
+  const sources = openWebhookSources(options);
+  const mutating = new MutatingWebhooks(options);
+  return {
+    name: 'MutatingAdmissionWebhook',
+    reinvocable: true,
+    reinvokedByOwnChanges: true,
+    mutate: withActive(sources, (context, webhooks, all) => {
+      if (webhooks.length === 0) return context.object;
+      const request = new PolicyRequest(context, environment);
+      return runTask(clock, context.call, mutating.mutate(webhooks, all, request));
+    }),
+    close: () => sources.fromApi.close(),
+  };
+}
+
+/** Calls the webhooks of ValidatingWebhookConfigurations. */
+export function createValidatingAdmissionWebhook(options: WebhookPluginOptions): FollowingPlugin {
+  const { environment, clock } = options;
+  const sources = openWebhookSources(options);
+  return {
+    name: 'ValidatingAdmissionWebhook',
+    validate: withActive(sources, (context, webhooks) => {
+      if (webhooks.length === 0) return undefined;
+      const request = new PolicyRequest(context, environment);
+      return chain(runTask(clock, context.call, validateByWebhooks(webhooks, request, options)), () => undefined);
+    }),
+    close: () => sources.fromApi.close(),
+  };
+}
+
 /** The webhooks of all configurations, sorted by name of the configuration. */
-export function openWebhookSources({
+function openWebhookSources({
   configurations,
   staticObjects,
   clients,
@@ -32,7 +69,7 @@ export function openWebhookSources({
   return {
     applicableSources: getWebhookSources,
     fromFiles: compileStaticObjects(staticObjects, (objects) => compileAll(objects, clients), { clock, compileFailed }),
-    fromApi: followObjects({
+    fromApi: new FollowedObjects({
       description: 'webhook configuration',
       kinds: [compiled],
       combine: () => compiled.current.flat(),
