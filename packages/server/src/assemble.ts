@@ -2,14 +2,24 @@ import { CleanupStack } from '@cluster-apiserver/base';
 import { type KindServices, kinds as kindsOf } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model/kind';
 import type { ServedApi } from '@cluster-apiserver/registry';
-import type { DeclaredMetric, Log } from '@cluster-apiserver/telemetry';
+import { healthRoutes, metricsRoutes } from '@cluster-apiserver/pipeline';
+import { createMetrics, type DeclaredMetric, type Log } from '@cluster-apiserver/telemetry';
 import { asError } from './as-error.ts';
 import type { Environment } from './environment.ts';
 import type { ServerFlags } from './flags/flags.ts';
 import { openAccessControl } from './authorization/access-control.ts';
 import { openAudit } from './audit/audit.ts';
 import { openAuthenticators } from './authentication/authenticators.ts';
-import { openContext } from './configuration/open-context.ts';
+import { configzPath, createConfigzDocument } from './configuration/configz.ts';
+import { openContext } from './configuration/context.ts';
+import { loadSettings } from './configuration/settings.ts';
+import { warnOfSettings } from './configuration/warn-of-settings.ts';
+import { createTokenCacheFactory } from './authentication/token-cache.ts';
+import { openReviews } from './authorization/reviews.ts';
+import { formatFlags } from './flags/format-flags.ts';
+import { publishVersion } from './observability/version-measures.ts';
+import { createStatusDocuments } from './serving/status-documents.ts';
+import { getVersionInfo } from './version.ts';
 import { startControllers } from './controllers/controllers.ts';
 import { createFindAccount } from './authentication/find-account.ts';
 import { openListener } from './serving/listener.ts';
@@ -23,7 +33,10 @@ import { openTracing } from './observability/tracing.ts';
 
 /** A running server. */
 export interface Server {
+  readonly host: string;
   readonly port: number;
+  /** Time to keep serving after `beginShutdown`. */
+  readonly shutdownDelayMs: number;
   /** What is served; kinds may come, change and go while the server runs. */
   readonly api: ServedApi;
   /** The declared metrics, by the path that exposes them. */
@@ -43,37 +56,79 @@ export async function assemble(
 ): Promise<Server> {
   const cleanup = new CleanupStack();
   try {
-    const context = await openContext(flags, environment, log, cleanup);
-    const tracer = await openTracing(context, cleanup);
-    const accountTokens = await openServiceAccountTokens(context, cleanup);
+    const { clock, random, files, runtime } = environment;
+    const settings = await loadSettings(flags, files);
+    await warnOfSettings(settings, files, log);
+    const { storage, serving, authentication, gates } = settings;
+    const { isAlwaysAllowed } = settings.authorization;
+    const slis = createMetrics({ ofProcess: false });
+    const context = openContext(environment, log, slis, cleanup);
+    const { metrics, health, records } = context;
+    const version = getVersionInfo(runtime);
+    publishVersion(metrics, version, gates);
+    const tracer = await openTracing(settings.tracingFile, context, cleanup);
+    const createCache = createTokenCacheFactory(context);
+    const accountTokens = await openServiceAccountTokens(authentication.serviceAccounts, createCache, context, cleanup);
     const servedKinds = kinds({
-      eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000),
+      eventLifetimeSeconds: storage.eventLifetimeSeconds,
       serviceAccountTokens: accountTokens?.forKinds,
     });
-    const served = await openResources(context, servedKinds, cleanup);
-    const failReadiness = addShutdownCheck(context.health);
-    const access = await openAccessControl(context, served, cleanup);
-    const accounts = accountTokens?.createAuthenticator(createFindAccount(served.api));
-    const authenticators = await openAuthenticators(context, accounts, cleanup);
-    const auditor = await openAudit(context, cleanup);
-    const userAgent = `cluster-apiserver/${context.version.gitVersion}`;
-    const loopback = createLoopback({ ...environment, ...access, auditor, userAgent });
-    served.namespaces?.connect(loopback);
-    const issuerDocuments = accountTokens?.documents ?? {};
-    const handler = createRequestHandler(
+    const served = await openResources(storage, servedKinds, gates, context, cleanup);
+    const { api, client, namespaces } = served;
+    const failReadiness = addShutdownCheck(health);
+    const access = await openAccessControl(settings, served, context, cleanup);
+    const { authorizer, admission, rbac } = access;
+    const serviceAccounts = accountTokens?.createAuthenticator(createFindAccount(api));
+    const { requests: authenticator, tokens } = await openAuthenticators(
+      authentication,
+      { serviceAccounts, createCache, isAlwaysAllowed },
       context,
-      { served, access, authenticators, tracer, auditor, issuerDocuments },
+      cleanup,
+    );
+    const auditor = await openAudit(settings.audit, context, cleanup);
+    const userAgent = `cluster-apiserver/${version.gitVersion}`;
+    namespaces?.connect(createLoopback({ random, admission, auditor, userAgent }));
+    const shownFlags = formatFlags(flags);
+    const handler = createRequestHandler(
+      serving,
+      {
+        api,
+        access,
+        reviews: openReviews({ clock, tokens, authorizer, apiAudiences: authentication.apiAudiences }),
+        authenticator,
+        tracer,
+        auditor,
+        gates,
+        version,
+        documents: {
+          ...healthRoutes(health),
+          ...accountTokens?.documents,
+          ...createStatusDocuments({ flags: shownFlags, version, clock, random }),
+          ...metricsRoutes(metrics, slis),
+          [configzPath]: createConfigzDocument(shownFlags, records, clock),
+        },
+      },
+      context,
       cleanup,
     );
 
-    access.rbac?.startDefaultRoles();
-    startSystemNamespaces(context, served, cleanup);
-    const resign = startControllers({ ...context, ...served }, cleanup);
-    const listener = await openListener(handler, context, cleanup);
+    rbac?.startDefaultRoles();
+    startSystemNamespaces(settings.admission.systemNamespaces, served, context, cleanup);
+    const { ownPrefix, compactionIntervalMs } = storage;
+    const resign = startControllers(
+      settings.controllers,
+      { client, api, ownPrefix, compactionIntervalMs },
+      context,
+      cleanup,
+    );
+    const requestsCertificates = (authentication.clientCaFile ?? authentication.frontProxies.caFile) !== undefined;
+    const listener = await openListener(handler, { ...serving, requestsCertificates }, context, cleanup);
     return {
+      host: serving.host,
       port: listener.port,
-      api: served.api,
-      metrics: { '/metrics': context.metrics.declared, '/metrics/slis': context.slis.declared },
+      shutdownDelayMs: serving.shutdownDelayMs,
+      api,
+      metrics: { '/metrics': metrics.declared, '/metrics/slis': slis.declared },
       beginShutdown: () => {
         failReadiness();
         // Requests drain for seconds, in which another replica can lead already.

@@ -5,9 +5,9 @@ import type { Server } from './assemble.ts';
 /** Graceful shutdown: /readyz fails first so that load balancers react, then connections drain, then everything closes. */
 export async function stop(
   server: Server,
-  options: { readonly clock: Clock; readonly log: Log; readonly shutdownDelayMs: number },
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
 ): Promise<void> {
-  const { clock, log, shutdownDelayMs } = options;
+  const { shutdownDelayMs } = server;
   log.info('shutting down: no longer ready', { servingOnMs: shutdownDelayMs });
   server.beginShutdown();
   await sleep(clock, shutdownDelayMs);

@@ -11,6 +11,7 @@ import { configCommand, configHelp } from './commands/config/config-command.ts';
 import { auditFiles } from './audit/audit-files.ts';
 import { FlagError, flagHelp, parseFlags, type ServerFlags } from './flags/flags.ts';
 import { stop } from './lifecycle.ts';
+import { type LoggingSettings, loggingSettingsOf } from './observability/logging-flags.ts';
 import { openStderr } from './stderr.ts';
 import { storageCommand, storageHelp } from './commands/storage/storage-command.ts';
 import type { Build, Environment } from './environment.ts';
@@ -57,10 +58,9 @@ const environment: Environment = {
   write: (line) => logOutput.write(line),
 };
 
-const openLog = (format: ServerFlags['logging-format'], verbosity: number): Log =>
+const openLog = (settings: LoggingSettings): Log =>
   createLog({
-    format,
-    verbosity,
+    ...settings,
     pid: process.pid,
     clock: environment.clock,
     write: environment.write,
@@ -70,7 +70,7 @@ const openLog = (format: ServerFlags['logging-format'], verbosity: number): Log 
 
 async function serve(flags: ServerFlags): Promise<void> {
   const { clock } = environment;
-  const log = openLog(flags['logging-format'], flags.v);
+  const log = openLog(loggingSettingsOf(flags));
   const die = (what: string) => (error: unknown) => {
     log.error(what, { error: asError(error), stack: asError(error).stack });
     process.exit(1);
@@ -84,17 +84,14 @@ async function serve(flags: ServerFlags): Promise<void> {
   process.on('warning', (warning) => log.warn('warning of Node.js', { error: warning, stack: warning.stack }));
 
   const server = await assemble(flags, environment, log);
-  log.info('serving', { version, address: flags['bind-address'], port: server.port });
+  log.info('serving', { version, address: server.host, port: server.port });
   let stopping = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.on(signal, () => {
       // A second signal skips the graceful shutdown.
       if (stopping) process.exit(1);
       stopping = true;
-      stop(server, { clock, log, shutdownDelayMs: flags['shutdown-delay-duration'] }).then(
-        () => process.exit(0),
-        die('stopping failed'),
-      );
+      stop(server, { clock, log }).then(() => process.exit(0), die('stopping failed'));
     });
   }
 }
@@ -102,7 +99,7 @@ async function serve(flags: ServerFlags): Promise<void> {
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 async function runStorageCommand(args: readonly string[]): Promise<void> {
-  const log = openLog('text', 0);
+  const log = openLog({ format: 'text', verbosity: 0 });
   const stopping = new AbortController();
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => stopping.abort());
   process.exit(await storageCommand(args, environment, log, print, stopping.signal));

@@ -13,7 +13,7 @@ import {
 import type { LiveApi } from '@cluster-apiserver/registry';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
-import { FlagError, type ServerFlags } from '../flags/flags.ts';
+import type { AdmissionSettings } from './admission-settings.ts';
 import { createAdmissionWebhookMeasures } from './admission-webhook-measures.ts';
 import type { OpenConditionMeasures } from './match-condition-measures.ts';
 import { buildStaticWebhooks } from './read-static-manifests.ts';
@@ -35,7 +35,7 @@ export interface WebhookDependencies {
 }
 
 export function openWebhookCalls(
-  flags: ServerFlags,
+  services: AdmissionSettings['webhookServices'],
   {
     metrics,
     log,
@@ -47,7 +47,6 @@ export function openWebhookCalls(
   },
   cleanup: CleanupStack,
 ): WebhookCalls {
-  const services = parseWebhookServices(flags);
   const clients = new WebhookClients({
     open: (options) => makeRetirable(createHttpsClient({ clock, ...options })),
     resolveService: (namespace, name) => services.get(`${namespace}/${name}`),
@@ -106,18 +105,3 @@ export async function openAdmissionWebhook(
   cleanup.defer(name, () => plugin.close());
   return plugin;
 }
-
-const servicesFlag = 'admission-webhook-services';
-
-/** Service addresses by `namespace/name`. */
-export function parseWebhookServices(flags: ServerFlags): ReadonlyMap<string, string> {
-  const services = flags[servicesFlag];
-  const faults = [...services].flatMap(([service, address]) => [
-    ...(/^[^/]+\/[^/]+$/.test(service) ? [] : [`${JSON.stringify(service)} is not namespace/name`]),
-    ...(isAddress(address) ? [] : [`${JSON.stringify(address)} is not host or host:port`]),
-  ]);
-  if (faults.length > 0) throw new FlagError(faults.map((fault) => `--${servicesFlag}: ${fault}`));
-  return services;
-}
-
-const isAddress = (address: string): boolean => /^[^/?#@\s]+$/.test(address) && URL.canParse(`https://${address}`);

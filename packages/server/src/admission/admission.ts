@@ -6,7 +6,6 @@ import {
   type AdmissionPluginName,
   alwaysDenyWrites,
   type Authorizer,
-  chooseAdmissionPlugins,
   deprecatedAdmissionPlugins,
   createEventRateLimit,
   createMeasuredAdmission,
@@ -19,12 +18,13 @@ import {
 } from '@cluster-apiserver/gates';
 import { createPolicyEnvironment, reservedNames } from '@cluster-apiserver/policies';
 import type { LiveApi } from '@cluster-apiserver/registry';
-import type { WiringContext } from '../configuration/context.ts';
+import type { ServerContext } from '../configuration/context.ts';
 import { openAdmissionWebhook, openWebhookCalls } from './admission-webhooks.ts';
-import { FlagError, type ServerFlags } from '../flags/flags.ts';
-import type { Files } from '../environment.ts';
+import { FlagError } from '../flags/flag.ts';
+import type { AdmissionSettings } from './admission-settings.ts';
 import { createAdmissionMeasures } from './admission-measures.ts';
-import { fileOf, readFlagFile, withFlagErrors } from '../files/flag-files.ts';
+import { type FlagFile, withFlagErrors } from '../files/flag-files.ts';
+import { createStartupReader, type FlagFileReader } from '../files/startup-files.ts';
 import { createMatchConditionMeasures } from './match-condition-measures.ts';
 import { openPolicies } from './policies.ts';
 import { createManifestOpener } from './static-manifests.ts';
@@ -42,14 +42,15 @@ export interface AdmissionDependencies {
 
 /** The plugins that the flags enable, configured by the file of --admission-control-config-file. */
 export async function openAdmission(
-  context: WiringContext,
+  settings: AdmissionSettings,
   { api, namespaces, authorizer, always }: AdmissionDependencies,
+  context: ServerContext,
   cleanup: CleanupStack,
 ): Promise<Admission> {
-  const { flags, environment, metrics, log } = context;
-  const { clock, random, files } = environment;
-  const { plugins: chosen, configuration } = await loadAdmission(flags, files);
-  for (const plugin of chosen)
+  const { environment, metrics, log } = context;
+  const { clock, random } = environment;
+  const configuration = await loadAdmission(settings, createStartupReader(context));
+  for (const plugin of settings.plugins)
     if (deprecatedAdmissionPlugins.has(plugin))
       log
         .withName('admission')
@@ -58,7 +59,7 @@ export async function openAdmission(
   const openManifests = createManifestOpener(configuration, context, cleanup);
   const policyEnvironment = createPolicyEnvironment({ api, authorizer });
   const policies = { api, policyEnvironment, openManifests, conditionMeasures, metrics, clock, log };
-  const webhookCalls = openWebhookCalls(flags, { metrics, log, clock, conditionMeasures }, cleanup);
+  const webhookCalls = openWebhookCalls(settings.webhookServices, { metrics, log, clock, conditionMeasures }, cleanup);
   const webhooks = { api, policyEnvironment, openManifests, webhookCalls, clock, random, log };
   /** Undefined if the plugin would have nothing to check. */
   const plugins: Readonly<Record<AdmissionPluginName, () => Opened | Promise<Opened>>> = {
@@ -78,7 +79,7 @@ export async function openAdmission(
     ValidatingAdmissionWebhook: () => openAdmissionWebhook('ValidatingAdmissionWebhook', webhooks, cleanup),
     AlwaysDeny: () => alwaysDenyWrites,
   };
-  const opened = await withFlagErrors(flag, () => openAll(chosen.map(async (name) => plugins[name]())));
+  const opened = await withFlagErrors(flag, () => openAll(settings.plugins.map(async (name) => plugins[name]())));
   const all = [...always, reservedNames, ...opened.filter((plugin) => plugin !== undefined)];
   return createMeasuredAdmission(all, clock, createAdmissionMeasures(metrics));
 }
@@ -97,23 +98,19 @@ async function openAll<T>(opening: readonly Promise<T>[]): Promise<readonly T[]>
   return Promise.all(opening);
 }
 
-/** The plugins that are enabled, and their configurations. */
+/** The configurations of the plugins. */
 export async function loadAdmission(
-  flags: ServerFlags,
-  files: Files,
-): Promise<{ readonly plugins: readonly AdmissionPluginName[]; readonly configuration: AdmissionConfiguration }> {
-  const chosen = chooseAdmissionPlugins(flags['enable-admission-plugins'], flags['disable-admission-plugins']);
-  if (chosen.faults.length > 0) throw new FlagError(chosen.faults);
-  const configuration = await loadConfigurations(flags, files);
-  if (chosen.plugins.includes('EventRateLimit') && !configuration.EventRateLimit)
+  { file, plugins }: AdmissionSettings,
+  { read, files }: FlagFileReader,
+): Promise<AdmissionConfiguration> {
+  const configuration = file ? await loadConfiguration(file, { read, files }) : {};
+  if (plugins.includes('EventRateLimit') && !configuration.EventRateLimit)
     throw new FlagError([`--enable-admission-plugins: EventRateLimit needs its limits in the file of --${flag}`]);
-  return { plugins: chosen.plugins, configuration };
+  return configuration;
 }
 
-async function loadConfigurations(flags: ServerFlags, files: Files): Promise<AdmissionConfiguration> {
-  const file = fileOf(flags, flag);
-  if (!file) return {};
-  const content = await readFlagFile(file, files);
+async function loadConfiguration(file: FlagFile, { read, files }: FlagFileReader): Promise<AdmissionConfiguration> {
+  const content = await read(file, { kind: 'AdmissionConfiguration' });
   return withFlagErrors(flag, () =>
     loadAdmissionConfiguration(content.toString(), {
       file: file.path,

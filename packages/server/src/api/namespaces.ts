@@ -1,22 +1,18 @@
 import {
-  backoff,
   callUntil,
   type Clock,
-  type Random,
   type CleanupStack,
   requireValue,
-  sleep,
   type Span,
   awaitWithin,
-  onAbort,
 } from '@cluster-apiserver/base';
 import type { Namespaces } from '@cluster-apiserver/gates';
 import { StatusError } from '@cluster-apiserver/model';
 import { decode } from '@cluster-apiserver/model/schema';
 import { getCached, type Resource } from '@cluster-apiserver/registry';
-import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
-import type { WiringContext } from '../configuration/context.ts';
+import type { ServerContext } from '../configuration/context.ts';
+import { startStartupWork } from '../retry-until-done.ts';
 import type { Loopback } from './loopback.ts';
 
 /** All requests that wait for a namespace share its creation, so the creation has its own deadline. */
@@ -79,57 +75,28 @@ export function createNamespaces(resource: Resource, clock: Clock): ConnectedNam
 
 const isRejection = (error: unknown): boolean => error instanceof StatusError && error.code < 500;
 
-const retries = { firstMs: 100, maxMs: 10_000 };
-
-/** Creates the namespaces of --system-namespaces that do not exist, in the background; retries until it succeeds. */
+/** Creates the namespaces that do not exist, in the background; retries until it succeeds. */
 export function startSystemNamespaces(
-  { flags, environment, log }: WiringContext,
+  names: readonly string[],
   { namespaces, filled }: { readonly namespaces: ConnectedNamespaces | undefined; readonly filled: Promise<void> },
+  { environment: { clock, random }, log }: ServerContext,
   cleanup: CleanupStack,
 ): void {
   if (!namespaces) return;
-  const { clock, random } = environment;
-  const closing = new AbortController();
-  const { signal } = closing;
-  const names = flags['system-namespaces'];
-  const created = createMissing({ names, namespaces, filled, clock, random, log, signal });
-  cleanup.defer('system namespaces', async () => {
-    closing.abort();
-    await created;
-  });
-}
-
-interface MissingNamespaces {
-  readonly names: readonly string[];
-  readonly namespaces: Namespaces;
-  /** Existing namespaces are unknown before. */
-  readonly filled: Promise<void>;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly signal: AbortSignal;
-}
-
-async function createMissing({
-  names,
-  namespaces,
-  filled,
-  clock,
-  random,
-  log,
-  signal,
-}: MissingNamespaces): Promise<void> {
-  await Promise.race([filled, new Promise<void>((resolve) => onAbort(signal, resolve))]);
-  const pauses = backoff(retries, random);
-  while (!signal.aborted) {
-    try {
-      for (const name of names)
-        if (!namespaces.find(name)) await namespaces.create(name, callUntil(clock.monotonicMs() + createTimeoutMs));
-      return;
-    } catch (error) {
-      log.withName('namespaces').warn('creating the system namespaces failed; retrying', { error: asError(error) });
-    }
-    // The signal ends the pause when the server closes.
-    await sleep(clock, pauses.nextMs(), signal).catch(() => {});
-  }
+  void startStartupWork(
+    {
+      name: 'system namespaces',
+      clock,
+      random,
+      // Existing namespaces are unknown before.
+      ready: filled,
+      work: async () => {
+        for (const name of names)
+          if (!namespaces.find(name)) await namespaces.create(name, callUntil(clock.monotonicMs() + createTimeoutMs));
+      },
+      failed: (error) =>
+        log.withName('namespaces').warn('creating the system namespaces failed; retrying', { error: asError(error) }),
+    },
+    cleanup,
+  );
 }

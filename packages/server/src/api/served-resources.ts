@@ -1,4 +1,5 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
+import type { FeatureGates } from '@cluster-apiserver/config';
 import { namespaceKind } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model/kind';
 import { type LiveApi, openRegistry, type ServedApi, StoredKinds } from '@cluster-apiserver/registry';
@@ -7,7 +8,7 @@ import type { Metrics } from '@cluster-apiserver/telemetry';
 import type { ServerContext } from '../configuration/context.ts';
 import { openEncryption } from '../storage/encryption.ts';
 import { addStorageChecks } from '../observability/health.ts';
-import { getKeyPrefixes } from '../storage/key-prefixes.ts';
+import type { StorageSettings } from '../storage/storage-settings.ts';
 import { type ConnectedNamespaces, createNamespaces } from './namespaces.ts';
 import { createWatchCacheReporter, openStorage } from '../storage/storage.ts';
 import { createReadMeasures, publishWatchCache } from '../storage/watch-cache-measures.ts';
@@ -16,7 +17,6 @@ import { createReadMeasures, publishWatchCache } from '../storage/watch-cache-me
 export interface ServedResources {
   readonly api: ServedApi;
   readonly client: EtcdClient;
-  readonly ownPrefix: string;
   /** Resolves when the watch cache has been filled for the first time. */
   readonly filled: Promise<void>;
   /** Undefined if namespaces are not served. */
@@ -24,18 +24,17 @@ export interface ServedResources {
 }
 
 export async function openResources(
-  context: ServerContext,
+  settings: StorageSettings,
   kinds: readonly Kind[],
+  gates: FeatureGates,
+  context: ServerContext,
   cleanup: CleanupStack,
 ): Promise<ServedResources> {
-  const { flags, environment, metrics, log, health, gates, certificates, records } = context;
+  const { environment, metrics, log, health } = context;
   const { clock, random } = environment;
-  const { keyPrefix, ownPrefix } = getKeyPrefixes(flags);
-  const storedKinds = new StoredKinds(keyPrefix);
-  const encryption = await openEncryption({ ...context, storedKinds }, cleanup);
-  const { transformer } = encryption;
-  const storage = { ownPrefix, transformer, metrics, certificates, records, storedKinds };
-  const { client, store, measures } = await openStorage(flags, storage, environment, log, cleanup);
+  const storedKinds = new StoredKinds(settings.keyPrefix);
+  const { transformer, onChange } = await openEncryption(settings.encryption, storedKinds, context, cleanup);
+  const { client, store, measures } = await openStorage(settings, { storedKinds, transformer }, context, cleanup);
   const { api, cache, retryUnreadable } = openRegistry({
     kinds,
     storedKinds,
@@ -43,20 +42,19 @@ export async function openResources(
     clock,
     random,
     report: createWatchCacheReporter(log, measures),
-    stallMs: flags['etcd-election-timeout'],
+    stallMs: settings.electionTimeoutMs,
     shardedReads: gates.enabled('ShardedListAndWatch'),
     readMeasures: createReadMeasures(metrics),
   });
   cleanup.defer('watch cache', () => cache.close());
   dropSeriesOfRemoved(metrics, api);
   publishWatchCache(metrics, { cache, api, client });
-  encryption.onChange(retryUnreadable);
+  onChange(retryUnreadable);
   addStorageChecks(health, { client, cache, clock });
   const namespaceResource = api.current.ofVersion(namespaceKind);
   return {
     api,
     client,
-    ownPrefix,
     filled: cache.firstLoad,
     namespaces: namespaceResource && createNamespaces(namespaceResource, clock),
   };

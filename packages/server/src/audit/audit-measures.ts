@@ -2,8 +2,8 @@ import type { AuditBackend, AuditMeasures, BackendMeasures } from '@cluster-apis
 import { type AuditLevel, auditLevels } from '@cluster-apiserver/config';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
+import type { AuditPlugin } from './audit-settings.ts';
 
-export type AuditPlugin = 'log' | 'webhook';
 const plugins: readonly AuditPlugin[] = ['log', 'webhook'];
 
 /** The audit metrics of kube-apiserver. */

@@ -1,83 +1,50 @@
-import {
-  uniteBackends,
-  type AuditMode,
-  createAuditWebhook,
-  createAuditor,
-  openBackend,
-  RotatingLog,
-} from '@cluster-apiserver/audit';
+import { uniteBackends, createAuditWebhook, createAuditor, openBackend, RotatingLog } from '@cluster-apiserver/audit';
 import type { CleanupStack } from '@cluster-apiserver/base';
 import { loadAuditPolicy } from '@cluster-apiserver/config';
 import { asError } from '../as-error.ts';
-import { FlagError, type ServerFlags } from '../flags/flags.ts';
-import { createAuditMeasures, type AuditPlugin, createBackendMeasures } from './audit-measures.ts';
-import { fileOf } from '../files/flag-files.ts';
-import type { WiringContext } from '../configuration/context.ts';
+import type { ServerContext } from '../configuration/context.ts';
+import type { Files } from '../environment.ts';
+import { loadFlagFile } from '../files/flag-files.ts';
 import { followConfiguration } from '../files/follow-configuration.ts';
-import { followConnection } from '../files/webhook-connection.ts';
+import { followConnection, readConnection } from '../files/webhook-connection.ts';
+import { FlagError } from '../flags/flag.ts';
+import { createAuditMeasures, createBackendMeasures } from './audit-measures.ts';
+import type { AuditLogSettings, AuditPlugin, AuditSettings, AuditWebhookSettings } from './audit-settings.ts';
 
-const megabyte = 1024 * 1024;
-/** Maximum size of a write: the next events wait for as long as the disk takes for it. */
-const writeCharactersMax = 256 * 1024;
-/**
- * Iterations of the event loop that a due batch waits for more events: a write costs as much as about ten events. Waiting
- * longer would delay blocked requests, and in `batch` mode cost more garbage collection than it saves.
- */
-const iterations = { log: 4, webhook: 1 } as const;
-const batchWritesPerSecond = 200;
-/** Maximum size of a webhook request, whose body is one string. */
-const bodyCharactersMax = 10 * megabyte;
 /** Concurrent requests: a slow webhook still receives further batches, and a dead one costs at most these. */
 const webhookSendsMax = 4;
 
 /** Records requests by --audit-policy-file; undefined if nothing is recorded. */
 export async function openAudit(
-  options: WiringContext,
+  { policyFile, log: toLog, webhook: toWebhook }: AuditSettings,
+  context: ServerContext,
   cleanup: CleanupStack,
 ): Promise<ReturnType<typeof createAuditor> | undefined> {
-  const { flags, environment, metrics, log } = options;
-  checkAuditFlags(flags);
-  const file = fileOf(flags, 'audit-policy-file');
-  const policy =
-    file &&
-    (await followConfiguration(
-      { file, name: 'audit_policy', kind: 'Policy', build: (content) => loadAuditPolicy(content) },
-      options,
-      cleanup,
-    ));
-  const hasBackend = flags['audit-log-path'] !== '' || flags['audit-webhook-config-file'] !== '';
-  if (hasBackend !== (policy !== undefined))
+  const { environment, metrics, log } = context;
+  const { clock } = environment;
+  if ((toLog !== undefined || toWebhook !== undefined) !== (policyFile !== undefined))
     log.warn('auditing is disabled: it requires --audit-policy-file and a backend, and one of them is not set');
-  if (!policy) return undefined;
+  if (!policyFile) return undefined;
+  const policy = await followConfiguration(
+    { file: policyFile, name: 'audit_policy', kind: 'Policy', build: (content) => loadAuditPolicy(content) },
+    context,
+    cleanup,
+  );
 
   const stopping = new AbortController();
-  const opened = new Map<AuditPlugin, OpenBackend>();
+  const opened = new Map<AuditPlugin, ReturnType<typeof openBackend>>();
   const measuresOf = createBackendMeasures(metrics, log, opened);
-  const { clock } = environment;
-  if (flags['audit-log-path'] !== '') {
-    const logFile = await openLog(options, cleanup);
-    const batch = { eventsMax: Number.POSITIVE_INFINITY, charactersMax: writeCharactersMax };
-    const backend = openBackend({
-      ...getBackendSettings('log', flags, batch),
-      format: flags['audit-log-format'],
-      send: (lines) => logFile.append(lines),
-      sendsMax: 1,
-      measures: measuresOf('log'),
-      clock,
-    });
-    opened.set('log', backend);
+  if (toLog) {
+    const file = await openLog(toLog, context, cleanup);
+    const send = (lines: readonly string[]): Promise<void> => file.append(lines);
+    const { format, queue } = toLog;
+    opened.set('log', openBackend({ ...queue, format, send, sendsMax: 1, measures: measuresOf('log'), clock }));
   }
-  if (flags['audit-webhook-config-file'] !== '') {
-    const batch = { eventsMax: flags['audit-webhook-batch-max-size'], charactersMax: bodyCharactersMax };
-    const backend = openBackend({
-      ...getBackendSettings('webhook', flags, batch),
-      format: 'json',
-      send: await openWebhook(options, stopping.signal, cleanup),
-      sendsMax: webhookSendsMax,
-      measures: measuresOf('webhook'),
-      clock,
-    });
-    opened.set('webhook', backend);
+  if (toWebhook) {
+    const send = await openWebhook(toWebhook, context, stopping.signal, cleanup);
+    const { queue } = toWebhook;
+    const measures = measuresOf('webhook');
+    opened.set('webhook', openBackend({ ...queue, format: 'json', send, sendsMax: webhookSendsMax, measures, clock }));
   }
   const [first, ...others] = opened.values();
   if (!first) return undefined;
@@ -95,66 +62,25 @@ export async function openAudit(
   });
 }
 
-type OpenBackend = ReturnType<typeof openBackend>;
+/** Loads the files as they are loaded when they are put to use. */
+export const auditFileChecks = ({ policyFile, webhook }: AuditSettings, files: Files): readonly Promise<unknown>[] => [
+  loadFlagFile(policyFile, files, loadAuditPolicy),
+  ...(webhook ? [readConnection(webhook.file, files)] : []),
+];
 
-/** Throws a FlagError with all problems of the audit flags. */
-export function checkAuditFlags(flags: ServerFlags): void {
-  const faults = (['log', 'webhook'] as const)
-    .filter(
-      (plugin) => flags[`audit-${plugin}-truncate-max-batch-size`] < flags[`audit-${plugin}-truncate-max-event-size`],
-    )
-    .map(
-      (plugin) =>
-        `--audit-${plugin}-truncate-max-batch-size must be at least --audit-${plugin}-truncate-max-event-size`,
-    );
-  if (faults.length > 0) throw new FlagError(faults);
-}
-
-/** Settings that both backends have flags for. In blocking modes events never wait for further ones. */
-function getBackendSettings(
-  plugin: AuditPlugin,
-  flags: ServerFlags,
-  batch: { readonly eventsMax: number; readonly charactersMax: number },
-) {
-  const mode: AuditMode = flags[`audit-${plugin}-mode`];
-  const isTruncating = flags[`audit-${plugin}-truncate-enabled`];
-  const isBatching = mode === 'batch';
-  return {
-    mode,
-    iterations: iterations[plugin],
-    eventsMax: flags[`audit-${plugin}-batch-buffer-size`],
-    eventCharactersMax: isTruncating ? flags[`audit-${plugin}-truncate-max-event-size`] : undefined,
-    batch: {
-      dueEvents: isBatching ? flags[`audit-${plugin}-batch-max-size`] : 1,
-      waitMs: isBatching ? flags[`audit-${plugin}-batch-max-wait`] : 0,
-      eventsMax: batch.eventsMax,
-      charactersMax: isTruncating
-        ? Math.min(batch.charactersMax, flags[`audit-${plugin}-truncate-max-batch-size`])
-        : batch.charactersMax,
-    },
-    throttle:
-      isBatching && flags[`audit-${plugin}-batch-throttle-enable`]
-        ? {
-            perSecond: flags[`audit-${plugin}-batch-throttle-qps`],
-            burst: flags[`audit-${plugin}-batch-throttle-burst`],
-            exceptFull: false,
-          }
-        : plugin === 'log' && isBatching
-          ? { perSecond: batchWritesPerSecond, burst: 1, exceptFull: true }
-          : undefined,
-  };
-}
-
-async function openLog({ flags, environment, log }: WiringContext, cleanup: CleanupStack): Promise<RotatingLog> {
-  const path = flags['audit-log-path'];
+async function openLog(
+  { path, fileBytesMax, backupsMax, ageDaysMax, compress }: AuditLogSettings,
+  { environment, log }: ServerContext,
+  cleanup: CleanupStack,
+): Promise<RotatingLog> {
   const file = new RotatingLog({
     files: environment.auditFiles,
     clock: environment.clock,
     path,
-    fileBytesMax: flags['audit-log-maxsize'] * megabyte,
-    backupsMax: flags['audit-log-maxbackup'],
-    ageDaysMax: flags['audit-log-maxage'],
-    compress: flags['audit-log-compress'],
+    fileBytesMax,
+    backupsMax,
+    ageDaysMax,
+    compress,
     rotationFailed: (error) => log.error('rotation of the audit log failed', { path, error: asError(error) }),
   });
   try {
@@ -167,22 +93,13 @@ async function openLog({ flags, environment, log }: WiringContext, cleanup: Clea
 }
 
 async function openWebhook(
-  { flags, environment, log, records }: WiringContext,
+  { file, initialBackoffMs }: AuditWebhookSettings,
+  context: ServerContext,
   signal: AbortSignal,
   cleanup: CleanupStack,
 ): Promise<ReturnType<typeof createAuditWebhook>> {
-  const { clock, random } = environment;
-  const flag = 'audit-webhook-config-file';
-  const connection = await followConnection(
-    { name: 'audit webhook', file: { flag, path: flags[flag] } },
-    { environment, log, records },
-  );
+  const { clock, random } = context.environment;
+  const connection = await followConnection({ name: 'audit webhook', file }, context);
   cleanup.defer('connection of the audit webhook', connection.close);
-  return createAuditWebhook({
-    connection: connection.current,
-    initialBackoffMs: flags['audit-webhook-initial-backoff'],
-    clock,
-    random,
-    signal,
-  });
+  return createAuditWebhook({ connection: connection.current, initialBackoffMs, clock, random, signal });
 }

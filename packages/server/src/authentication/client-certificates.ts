@@ -8,68 +8,48 @@ import {
 import type { Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { Files } from '../environment.ts';
-import type { CertificateMeasures } from '../files/certificate-measures.ts';
-import { type FlagFile, fileOf, readFlagFile } from '../files/flag-files.ts';
+import { type FlagFile, readFlagFile } from '../files/flag-files.ts';
 import { type Followed, followFiles } from '../files/follow-files.ts';
-import type { WiringContext } from '../configuration/context.ts';
+import type { ServerContext } from '../configuration/context.ts';
 import { FlagError } from '../flags/flag.ts';
-import type { ServerFlags } from '../flags/flags.ts';
-
-const ofClients = 'client-ca-file';
-const ofProxies = 'requestheader-client-ca-file';
-
-/** Whether the TLS handshake requests client certificates. */
-export const requestsClientCertificates = (flags: ServerFlags): boolean =>
-  flags[ofClients] !== '' || flags[ofProxies] !== '';
+import type { AuthenticationSettings } from './authentication-settings.ts';
 
 /** Authenticators by client certificate. Front proxies come first: their certificates may be valid for clients, too. */
 export async function openClientCertificates(
-  options: ClientCertificateOptions,
+  { clientCaFile, frontProxies }: AuthenticationSettings,
+  context: ServerContext,
   cleanup: CleanupStack,
 ): Promise<readonly Authenticator[]> {
-  const { flags, environment } = options;
+  const { environment, metrics } = context;
   const { clock } = environment;
-  const allowedNames = flags['requestheader-allowed-names'];
+  const { caFile, allowedNames, headers } = frontProxies;
   const followed: { clients?: Followed<Authorities>; proxies?: Followed<Authorities> } = {};
   // Otherwise every client with a certificate could impersonate any user by headers.
   const requireOther = (next: Authorities, other: Followed<Authorities> | undefined): void => {
     if (allowedNames.length === 0 && other && sharesAuthority(next, other.current()))
       throw new Error(
-        `--${ofClients} and --${ofProxies} share an authority, so --requestheader-allowed-names is needed`,
+        '--client-ca-file and --requestheader-client-ca-file share an authority, so --requestheader-allowed-names is needed',
       );
   };
-  const clientFile = fileOf(flags, ofClients);
-  if (clientFile)
+  if (clientCaFile)
     followed.clients = await followAuthorities(
-      { file: clientFile, use: 'client-ca', check: (next) => requireOther(next, followed.proxies) },
-      options,
+      { file: clientCaFile, use: 'client-ca', check: (next) => requireOther(next, followed.proxies) },
+      context,
       cleanup,
     );
-  const proxyFile = fileOf(flags, ofProxies);
-  if (proxyFile)
+  if (caFile)
     followed.proxies = await followAuthorities(
-      { file: proxyFile, use: 'requestheader-client-ca', check: (next) => requireOther(next, followed.clients) },
-      options,
+      { file: caFile, use: 'requestheader-client-ca', check: (next) => requireOther(next, followed.clients) },
+      context,
       cleanup,
     );
-  const headers = {
-    user: toHeaderNames(flags['requestheader-username-headers']),
-    uid: toHeaderNames(flags['requestheader-uid-headers']),
-    group: toHeaderNames(flags['requestheader-group-headers']),
-    extraPrefix: toHeaderNames(flags['requestheader-extra-headers-prefix']),
-  };
   const { clients, proxies } = followed;
   return [
     ...(proxies ? [createFrontProxyAuthenticator({ authorities: proxies.current, allowedNames, headers, clock })] : []),
     ...(clients
-      ? [createClientCertificateAuthenticator(clients.current, clock, createExpirationMeasure(options.metrics))]
+      ? [createClientCertificateAuthenticator(clients.current, clock, createExpirationMeasure(metrics))]
       : []),
   ];
-}
-
-export interface ClientCertificateOptions
-  extends Pick<WiringContext, 'flags' | 'environment' | 'log' | 'metrics' | 'records'> {
-  readonly certificates: CertificateMeasures;
 }
 
 /** Buckets of kube-apiserver: from an expired certificate to a year, in seconds. */
@@ -88,8 +68,6 @@ function createExpirationMeasure(metrics: Metrics): (remainingSeconds: number) =
     .series({});
 }
 
-const toHeaderNames = (headers: readonly string[]): string[] => headers.map((header) => header.toLowerCase());
-
 interface AuthoritiesFile {
   readonly file: FlagFile;
   readonly use: 'client-ca' | 'requestheader-client-ca';
@@ -99,19 +77,19 @@ interface AuthoritiesFile {
 
 async function followAuthorities(
   { file, use, check }: AuthoritiesFile,
-  { environment, log, certificates, records }: ClientCertificateOptions,
+  context: ServerContext,
   cleanup: CleanupStack,
 ): Promise<Followed<Authorities>> {
   const followed = await followFiles(
     {
       name: 'client CA bundle',
       files: [{ ...file, kind: 'certificates' }],
-      read: () => readFlagFile(file, environment.files),
+      read: () => readFlagFile(file, context.environment.files),
       bytesOf: (content) => [content],
       build: (content) => parseAuthorities(file, content, check),
-      measures: certificates(use, [use]),
+      measures: context.certificates(use, [use]),
     },
-    { environment, log, records },
+    context,
   );
   cleanup.defer(`--${file.flag}`, followed.close);
   return followed;
@@ -131,12 +109,7 @@ function parseAuthorities(
   }
 }
 
-/** The CA bundles that flags name. Throws a FlagError for a file that is none. */
-export async function loadAuthorities(
-  flag: typeof ofClients | typeof ofProxies,
-  flags: ServerFlags,
-  files: Files,
-): Promise<void> {
-  const file = fileOf(flags, flag);
+/** Throws a FlagError for a file that is no CA bundle. */
+export async function loadAuthorities(file: FlagFile | undefined, files: Files): Promise<void> {
   if (file) parseAuthorities(file, await readFlagFile(file, files));
 }

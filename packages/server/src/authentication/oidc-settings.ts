@@ -6,10 +6,10 @@ import {
   loadAuthenticationConfiguration,
 } from '@cluster-apiserver/config';
 import { algorithmNames } from '@cluster-apiserver/gates';
-import { FlagError, isGiven } from '../flags/flag.ts';
-import type { ServerFlags } from '../flags/flags.ts';
-import type { Files } from '../environment.ts';
-import { fileOf, readFlagFile } from '../files/flag-files.ts';
+import { FlagError, type FlagValues, isGiven } from '../flags/flag.ts';
+import type { oidcFlags } from './oidc-flags.ts';
+import { type FlagFile, fileOf } from '../files/flag-files.ts';
+import type { FlagFileReader } from '../files/startup-files.ts';
 import { requireCertificates } from '../files/pem-files.ts';
 
 /** The path of each flag in the equivalent configuration. */
@@ -26,70 +26,80 @@ const flagPaths = {
 } as const;
 const names = ownKeys(flagPaths);
 
-/** Converts the flags to the equivalent configuration; undefined if none is set. */
-export async function loadOidcFlags(
-  flags: ServerFlags,
-  said: AuthenticationFlags,
-  files: Files,
-): Promise<AuthenticationConfiguration | undefined> {
-  const given = names.filter((name) => isGiven(flags, name));
+type Values = FlagValues<typeof oidcFlags>;
+
+/** An issuer that flags configure. */
+export interface OidcSettings {
+  readonly caFile: FlagFile | undefined;
+  readonly algorithms: readonly string[];
+  /** The issuer in the equivalent configuration, but for its certificate authority. */
+  readonly jwt: { readonly issuer: object };
+}
+
+/** Undefined if no flag is set. */
+export function oidcSettingsOf(
+  values: Values,
+  authenticationFile: FlagFile | undefined,
+  problems: string[],
+): OidcSettings | undefined {
+  const given = names.filter((name) => isGiven(values, name));
   if (given.length === 0) return undefined;
-  checkCombination(flags, given);
-  const certificateAuthority = await loadIssuerCertificates(flags, files);
+  const algorithms = values['oidc-signing-algs'];
+  const faults = [
+    ...(authenticationFile
+      ? [`--authentication-config and --${given[0]} exclude each other: the file says all that flags can`]
+      : []),
+    ...(values['oidc-issuer-url'] === '' || values['oidc-client-id'] === ''
+      ? [`--${given[0]} needs both --oidc-issuer-url and --oidc-client-id`]
+      : []),
+    ...algorithms
+      .filter((name) => !algorithmNames.includes(name))
+      .map((name) => `--oidc-signing-algs: ${name} is none of ${algorithmNames.join(', ')}`),
+  ];
+  problems.push(...faults);
+  // An invalid combination has no equivalent configuration that could be checked further.
+  if (faults.length > 0) return undefined;
+  return { caFile: fileOf(values, 'oidc-ca-file'), algorithms, jwt: toConfiguration(values) };
+}
+
+/** Loads the equivalent configuration. Throws a FlagError. */
+export async function loadOidc(
+  { caFile, jwt }: OidcSettings,
+  agreed: AuthenticationFlags,
+  { read }: FlagFileReader,
+): Promise<AuthenticationConfiguration> {
+  const content = caFile && (await read(caFile, { kind: 'certificates' }));
+  if (caFile && content) requireCertificates(caFile, content);
+  const document = {
+    apiVersion: 'apiserver.config.platform.io/v1',
+    kind: 'AuthenticationConfiguration',
+    jwt: [{ ...jwt, issuer: { ...jwt.issuer, certificateAuthority: content?.toString() } }],
+  };
   try {
-    return loadAuthenticationConfiguration(JSON.stringify(toDocument(flags, certificateAuthority)), said);
+    return loadAuthenticationConfiguration(JSON.stringify(document), agreed);
   } catch (error) {
     if (error instanceof ConfigurationError) throw new FlagError(error.faults.map(toFlagFault));
     throw error;
   }
 }
 
-async function loadIssuerCertificates(flags: ServerFlags, files: Files): Promise<string | undefined> {
-  const file = fileOf(flags, 'oidc-ca-file');
-  if (!file) return undefined;
-  const content = await readFlagFile(file, files);
-  requireCertificates(file, content);
-  return content.toString();
-}
-
-function checkCombination(flags: ServerFlags, given: readonly string[]): void {
-  const faults: string[] = [];
-  if (flags['authentication-config'] !== '')
-    faults.push(`--authentication-config and --${given[0]} exclude each other: the file says all that flags can`);
-  if (flags['oidc-issuer-url'] === '' || flags['oidc-client-id'] === '')
-    faults.push(`--${given[0]} needs both --oidc-issuer-url and --oidc-client-id`);
-  for (const name of flags['oidc-signing-algs'])
-    if (!algorithmNames.includes(name))
-      faults.push(`--oidc-signing-algs: ${name} is none of ${algorithmNames.join(', ')}`);
-  if (faults.length > 0) throw new FlagError(faults);
-}
-
-const toDocument = (flags: ServerFlags, certificateAuthority: string | undefined): object => ({
-  apiVersion: 'apiserver.config.platform.io/v1',
-  kind: 'AuthenticationConfiguration',
-  jwt: [
-    {
-      issuer: { url: flags['oidc-issuer-url'], audiences: [flags['oidc-client-id']], certificateAuthority },
-      claimValidationRules: [...flags['oidc-required-claim']].map(([claim, requiredValue]) => ({
-        claim,
-        requiredValue,
-      })),
-      claimMappings: {
-        username: { claim: flags['oidc-username-claim'], prefix: getUsernamePrefix(flags) },
-        ...(flags['oidc-groups-claim'] !== '' && {
-          groups: { claim: flags['oidc-groups-claim'], prefix: flags['oidc-groups-prefix'] },
-        }),
-      },
-    },
-  ],
+const toConfiguration = (values: Values) => ({
+  issuer: { url: values['oidc-issuer-url'], audiences: [values['oidc-client-id']] },
+  claimValidationRules: [...values['oidc-required-claim']].map(([claim, requiredValue]) => ({ claim, requiredValue })),
+  claimMappings: {
+    username: { claim: values['oidc-username-claim'], prefix: getUsernamePrefix(values) },
+    ...(values['oidc-groups-claim'] !== '' && {
+      groups: { claim: values['oidc-groups-claim'], prefix: values['oidc-groups-prefix'] },
+    }),
+  },
 });
 
 /** The default prefix keeps user names of two issuers apart; a dash disables it. Emails are assumed to be unique. */
-function getUsernamePrefix(flags: ServerFlags): string {
-  const prefix = flags['oidc-username-prefix'];
+function getUsernamePrefix(values: Values): string {
+  const prefix = values['oidc-username-prefix'];
   if (prefix === '-') return '';
-  if (prefix !== '' || flags['oidc-username-claim'] === 'email') return prefix;
-  return `${flags['oidc-issuer-url']}#`;
+  if (prefix !== '' || values['oidc-username-claim'] === 'email') return prefix;
+  return `${values['oidc-issuer-url']}#`;
 }
 
 /** Replaces the path in a message by the flag that the operator set. */

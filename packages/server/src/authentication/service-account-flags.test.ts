@@ -1,8 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { FlagError, parseFlags } from '../flags/flags.ts';
-import { isDiscoverable, parseServiceAccountFlags } from './service-account-settings.ts';
+import { FlagError, readSettings } from '../flags/flag.ts';
+import { parseFlags } from '../flags/flags.ts';
+import { isDiscoverable, serviceAccountSettingsOf } from './service-account-settings.ts';
 
-const read = (...args: string[]) => parseServiceAccountFlags(parseFlags(args.map((arg) => `--${arg}`)));
+const read = (...args: string[]) => readSettings(serviceAccountSettingsOf, parseFlags(args.map((arg) => `--${arg}`)));
 const both = ['service-account-issuer=https://a.example', 'service-account-signing-key-file=key'] as const;
 
 test('without an issuer, service account tokens are disabled', () => {

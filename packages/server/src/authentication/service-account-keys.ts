@@ -7,7 +7,7 @@ import {
   parseVerifyingKeys,
 } from '@cluster-apiserver/gates';
 import type { Files } from '../environment.ts';
-import type { WiringContext } from '../configuration/context.ts';
+import type { ServerContext } from '../configuration/context.ts';
 import { type FlagFile, readFlagFiles, withAllFaults } from '../files/flag-files.ts';
 import { type Followed, followFiles } from '../files/follow-files.ts';
 import { FlagError } from '../flags/flag.ts';
@@ -16,7 +16,7 @@ import type { ServiceAccountSettings } from './service-account-settings.ts';
 /** The current keys of the files. */
 export async function followKeys(
   { signingKey, otherKeys }: ServiceAccountSettings,
-  context: Pick<WiringContext, 'environment' | 'log' | 'records'>,
+  context: ServerContext,
   cleanup: CleanupStack,
 ): Promise<Followed<ServiceAccountKeys>> {
   const files = [signingKey, ...otherKeys];

@@ -1,6 +1,6 @@
-import type { FlagFile } from '../files/flag-files.ts';
-import { FlagError } from '../flags/flag.ts';
-import type { ServerFlags } from '../flags/flags.ts';
+import { type FlagFile, fileOf } from '../files/flag-files.ts';
+import type { FlagValues } from '../flags/flag.ts';
+import type { serviceAccountFlags } from './service-account-flags.ts';
 
 /** Validated settings of service account tokens. */
 export interface ServiceAccountSettings {
@@ -17,41 +17,38 @@ export interface ServiceAccountSettings {
 const maximumMsMin = 3_600_000;
 const maximumMsMax = 2 ** 32 * 1000;
 
-/** Undefined if service account tokens are disabled. Throws a FlagError with all problems. */
-export function parseServiceAccountFlags(flags: ServerFlags): ServiceAccountSettings | undefined {
-  const faults = findFaults(flags);
-  if (faults.length > 0) throw new FlagError(faults);
-  const [first, ...others] = flags['service-account-issuer'];
-  if (first === undefined) return undefined;
-  const maximumMs = flags['service-account-max-token-expiration'];
+type Values = FlagValues<typeof serviceAccountFlags>;
+
+/** Undefined if service account tokens are disabled. */
+export function serviceAccountSettingsOf(values: Values, problems: string[]): ServiceAccountSettings | undefined {
+  problems.push(...findFaults(values));
+  const [first, ...others] = values['service-account-issuer'];
+  const signingKey = fileOf(values, 'service-account-signing-key-file');
+  if (first === undefined || !signingKey) return undefined;
+  const maximumMs = values['service-account-max-token-expiration'];
+  const audiences = values['api-audiences'];
   return {
     issuers: [first, ...others],
-    audiences: getApiAudiences(flags),
+    audiences: audiences.length > 0 ? audiences : [first, ...others],
     lifetimeSecondsMax: maximumMs === 0 ? undefined : Math.floor(maximumMs / 1000),
-    signingKey: { flag: 'service-account-signing-key-file', path: flags['service-account-signing-key-file'] },
-    otherKeys: flags['service-account-key-file'].map((path) => ({ flag: 'service-account-key-file', path })),
-    keySetUri: flags['service-account-jwks-uri'],
+    signingKey,
+    otherKeys: values['service-account-key-file'].map((path) => ({ flag: 'service-account-key-file', path })),
+    keySetUri: values['service-account-jwks-uri'],
   };
 }
 
-/** Audiences of this API: tokens for one of them are accepted. */
-export function getApiAudiences(flags: ServerFlags): readonly string[] {
-  const named = flags['api-audiences'];
-  return named.length > 0 ? named : flags['service-account-issuer'];
-}
-
-function findFaults(flags: ServerFlags): readonly string[] {
-  const issuers = flags['service-account-issuer'];
-  const signs = flags['service-account-signing-key-file'] !== '';
-  const maximumMs = flags['service-account-max-token-expiration'];
-  const keySetUri = flags['service-account-jwks-uri'];
+function findFaults(values: Values): readonly string[] {
+  const issuers = values['service-account-issuer'];
+  const signs = values['service-account-signing-key-file'] !== '';
+  const maximumMs = values['service-account-max-token-expiration'];
+  const keySetUri = values['service-account-jwks-uri'];
   const faultWithoutIssuer = (name: string, given: boolean): readonly string[] =>
     given && issuers.length === 0 ? [`--${name} means nothing without --service-account-issuer`] : [];
   return [
     ...(issuers.length > 0 === signs
       ? []
       : ['--service-account-issuer and --service-account-signing-key-file go together']),
-    ...faultWithoutIssuer('service-account-key-file', flags['service-account-key-file'].length > 0),
+    ...faultWithoutIssuer('service-account-key-file', values['service-account-key-file'].length > 0),
     ...faultWithoutIssuer('service-account-max-token-expiration', maximumMs > 0),
     ...faultWithoutIssuer('service-account-jwks-uri', keySetUri !== ''),
     ...issuers.flatMap((issuer, at) => findIssuerFaults(issuer, issuers.indexOf(issuer) < at)),

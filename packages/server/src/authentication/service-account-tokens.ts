@@ -1,7 +1,6 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
 import {
   type AccountAnswer,
-  createTokenCache,
   type FindAccount,
   createIssuerMetadata,
   createKeySet,
@@ -13,8 +12,9 @@ import {
 } from '@cluster-apiserver/gates';
 import type { KindServices } from '@cluster-apiserver/kinds';
 import { type NonResourceRoutes, issuerRoutes, issuerPaths } from '@cluster-apiserver/pipeline';
-import type { AuthenticationOptions } from './authentication.ts';
-import { isDiscoverable, parseServiceAccountFlags } from './service-account-settings.ts';
+import type { ServerContext } from '../configuration/context.ts';
+import type { CreateTokenCache } from './token-cache.ts';
+import { isDiscoverable, type ServiceAccountSettings } from './service-account-settings.ts';
 import { followKeys } from './service-account-keys.ts';
 
 /** Service account tokens: issuing, authentication, and the discovery documents for other services. */
@@ -29,15 +29,17 @@ const verifiedTtlMs = 10_000;
 
 /** Undefined if service account tokens are disabled. */
 export async function openServiceAccountTokens(
-  { flags, environment, log, records, countTokenLookup }: AuthenticationOptions,
+  settings: ServiceAccountSettings | undefined,
+  createCache: CreateTokenCache,
+  context: ServerContext,
   cleanup: CleanupStack,
 ): Promise<ServiceAccountTokens | undefined> {
-  const settings = parseServiceAccountFlags(flags);
   if (!settings) return undefined;
   const { issuers, audiences, lifetimeSecondsMax, keySetUri } = settings;
   const [issuer] = issuers;
+  const { environment, log } = context;
   const { clock, random } = environment;
-  const keys = await followKeys(settings, { environment, log, records }, cleanup);
+  const keys = await followKeys(settings, context, cleanup);
   const tokens = createTokenIssuer({ issuer, signingKey: () => keys.current().signing, clock, random });
   if (!isDiscoverable(issuer))
     log
@@ -48,12 +50,7 @@ export async function openServiceAccountTokens(
     createAuthenticator: (findAccount) => {
       const finder = createKeyFinder({ keys: () => keys.current().verifying, reload: keys.reload, clock });
       const signed = (): TokenAuthenticator<AccountAnswer> =>
-        createTokenCache(createAccountTokenAuthenticator({ issuers, audiences, keys: finder, clock }), {
-          clock,
-          random,
-          ttlMs: verifiedTtlMs,
-          countLookup: countTokenLookup,
-        });
+        createCache(createAccountTokenAuthenticator({ issuers, audiences, keys: finder, clock }), verifiedTtlMs);
       let current = signed();
       // A new cache for each set of keys: entries of removed keys are no longer valid.
       keys.onChange(() => (current = signed()));

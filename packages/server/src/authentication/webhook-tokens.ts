@@ -1,21 +1,21 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
-import { createTokenCache, type TokenAuthenticator, createTokenWebhook } from '@cluster-apiserver/gates';
-import type { AuthenticationOptions } from './authentication.ts';
-import { fileOf } from '../files/flag-files.ts';
-import { getApiAudiences } from './service-account-settings.ts';
+import { createTokenWebhook, type TokenAuthenticator } from '@cluster-apiserver/gates';
+import type { ServerContext } from '../configuration/context.ts';
 import { followConnection } from '../files/webhook-connection.ts';
-
-const flag = 'authentication-token-webhook-config-file';
+import type { AuthenticationSettings } from './authentication-settings.ts';
+import type { CreateTokenCache } from './token-cache.ts';
 
 /** Authentication of tokens by a webhook; undefined if the flag is not set. */
 export async function openWebhookTokens(
-  { flags, environment, log, records, countTokenLookup }: AuthenticationOptions,
+  { tokenWebhook, apiAudiences }: AuthenticationSettings,
+  createCache: CreateTokenCache,
+  context: ServerContext,
   cleanup: CleanupStack,
 ): Promise<TokenAuthenticator | undefined> {
-  const { clock, random } = environment;
-  const file = fileOf(flags, flag);
-  if (!file) return undefined;
-  const followed = await followConnection({ name: 'token webhook', file }, { environment, log, records });
+  if (!tokenWebhook) return undefined;
+  const { file, version, cacheTtlMs } = tokenWebhook;
+  const { clock, random } = context.environment;
+  const followed = await followConnection({ name: 'token webhook', file }, context);
   cleanup.defer('connections to the token webhook', followed.close);
   const stopped = new AbortController();
   cleanup.defer('questions to the token webhook', () => stopped.abort(new Error('the server stops')));
@@ -24,9 +24,8 @@ export async function openWebhookTokens(
     clock,
     random,
     signal: stopped.signal,
-    version: flags['authentication-token-webhook-version'],
-    apiAudiences: getApiAudiences(flags),
+    version,
+    apiAudiences,
   });
-  const ttlMs = flags['authentication-token-webhook-cache-ttl'];
-  return ttlMs === 0 ? tokens : createTokenCache(tokens, { clock, random, ttlMs, countLookup: countTokenLookup });
+  return cacheTtlMs === 0 ? tokens : createCache(tokens, cacheTtlMs);
 }

@@ -1,6 +1,8 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
 import { type Admission, type Authorizer, uniteAuthorizers } from '@cluster-apiserver/gates';
 import { openAdmission } from '../admission/admission.ts';
+import type { AdmissionSettings } from '../admission/admission-settings.ts';
+import type { AuthorizationSettings } from './authorization-settings.ts';
 import { openAuthorization } from './authorization.ts';
 import type { ServerContext } from '../configuration/context.ts';
 import { openParamRights } from '../admission/param-rights.ts';
@@ -16,21 +18,24 @@ export interface AccessControl {
 }
 
 export async function openAccessControl(
+  settings: { readonly authorization: AuthorizationSettings; readonly admission: AdmissionSettings },
+  { api, namespaces, filled }: ServedResources,
   context: ServerContext,
-  served: ServedResources,
   cleanup: CleanupStack,
 ): Promise<AccessControl> {
-  const { clock, random } = context.environment;
-  const rbac = openRbac({ ...context, ...served, clock, random }, cleanup);
+  const rbac = openRbac(api, filled, context, cleanup);
   const { forRequests, forAdmission } = await openAuthorization(
-    { ...context, rbac: rbac?.authorizer ?? uniteAuthorizers([]) },
+    settings.authorization,
+    rbac?.authorizer ?? uniteAuthorizers([]),
+    context,
     cleanup,
   );
-  const always = [
-    ...(rbac ? [rbac.createEscalationCheck(forRequests)] : []),
-    ...openParamRights(served.api, forAdmission),
-  ];
-  const { api, namespaces } = served;
-  const admission = await openAdmission(context, { api, namespaces, authorizer: forAdmission, always }, cleanup);
+  const always = [...(rbac ? [rbac.createEscalationCheck(forRequests)] : []), ...openParamRights(api, forAdmission)];
+  const admission = await openAdmission(
+    settings.admission,
+    { api, namespaces, authorizer: forAdmission, always },
+    context,
+    cleanup,
+  );
   return { authorizer: forRequests, admission, rbac };
 }

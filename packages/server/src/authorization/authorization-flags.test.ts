@@ -1,6 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
-import { FlagError, parseFlags } from '../flags/flags.ts';
-import { checkAuthorizationFlags, loadAuthorizationFlags } from './authorization-settings.ts';
+import { FlagError, readSettings } from '../flags/flag.ts';
+import { parseFlags } from '../flags/flags.ts';
+import { loadFlagAuthorizers } from './authorization.ts';
+import { authorizationSettingsOf } from './authorization-settings.ts';
 
 const kubeconfig = JSON.stringify({
   apiVersion: 'v1',
@@ -16,9 +18,8 @@ const files = {
   write: async () => {},
 };
 const read = async (...args: string[]) => {
-  const flags = parseFlags(args.map((arg) => `--${arg}`));
-  checkAuthorizationFlags(flags);
-  return (await loadAuthorizationFlags(flags, files)).authorizers;
+  const settings = readSettings(authorizationSettingsOf, parseFlags(args.map((arg) => `--${arg}`)));
+  return (await loadFlagAuthorizers(settings, files)).authorizers;
 };
 
 test('the default mode is RBAC', async () => {
@@ -88,6 +89,6 @@ describe('invalid combinations are reported', () => {
 
   test('the policy file may be combined with a configuration file, which cannot name it', () => {
     const flags = parseFlags(['--authorization-config=x', '--authorization-policy-file=y']);
-    expect(() => checkAuthorizationFlags(flags)).not.toThrow();
+    expect(() => readSettings(authorizationSettingsOf, flags)).not.toThrow();
   });
 });

@@ -1,14 +1,28 @@
-import {
-  type AuthorizationConfiguration,
-  type AuthorizerConfiguration,
-  type AuthorizerType,
-  authorizerTypes,
-  loadWebhookConnection,
-} from '@cluster-apiserver/config';
-import { FlagError, isGiven } from '../flags/flag.ts';
-import type { ServerFlags } from '../flags/flags.ts';
-import type { Files } from '../environment.ts';
-import { withFlagErrors } from '../files/flag-files.ts';
+import { type AuthorizerType, authorizerTypes } from '@cluster-apiserver/config';
+import { compilePathPatterns, PathPatternError } from '@cluster-apiserver/gates';
+import { type FlagFile, fileOf } from '../files/flag-files.ts';
+import { type FlagValues, isGiven } from '../flags/flag.ts';
+import type { authorizationFlags } from './authorization-flags.ts';
+
+type Values = FlagValues<typeof authorizationFlags>;
+
+export interface AuthorizationSettings {
+  /** The AuthorizationConfiguration; undefined if flags configure the authorizers. */
+  readonly file: FlagFile | undefined;
+  /** The authorizers of the flags, in their order. */
+  readonly types: readonly AuthorizerType[];
+  /** The policies of ABAC. */
+  readonly policyFile: FlagFile | undefined;
+  /** The authorizer Webhook of the flags. */
+  readonly webhook: {
+    readonly file: FlagFile | undefined;
+    readonly subjectAccessReviewVersion: 'v1' | 'v1beta1';
+    readonly authorizedTtlMs: number;
+    readonly unauthorizedTtlMs: number;
+  };
+  /** Whether everyone may read a path; probes need no credentials for these. */
+  readonly isAlwaysAllowed: (path: string) => boolean;
+}
 
 /** Flags that the file replaces. --authorization-policy-file is not among them: no field of the file can name it. */
 const chainFlags = [
@@ -20,27 +34,38 @@ const chainFlags = [
   'authorization-webhook-cache-unauthorized-ttl',
 ] as const;
 
-/** Throws a FlagError with all problems of the authorization flags. */
-export function checkAuthorizationFlags(flags: ServerFlags): void {
-  const given = chainFlags.filter((name) => isGiven(flags, name));
-  const faults = flags['authorization-config'] === '' ? findModeFaults(flags) : given.map(describeExclusion);
-  if (faults.length > 0) throw new FlagError(faults);
+export function authorizationSettingsOf(values: Values, problems: string[]): AuthorizationSettings {
+  const file = fileOf(values, 'authorization-config');
+  const modes = getModes(values);
+  if (!file) problems.push(...findModeFaults(values, modes));
+  else problems.push(...chainFlags.filter((name) => isGiven(values, name)).map(describeExclusion));
+  return {
+    file,
+    types: modes.filter(isAuthorizerType),
+    policyFile: fileOf(values, 'authorization-policy-file'),
+    webhook: {
+      file: fileOf(values, 'authorization-webhook-config-file'),
+      subjectAccessReviewVersion: values['authorization-webhook-version'],
+      authorizedTtlMs: values['authorization-webhook-cache-authorized-ttl'],
+      unauthorizedTtlMs: values['authorization-webhook-cache-unauthorized-ttl'],
+    },
+    isAlwaysAllowed: compileAlwaysAllowedPaths(values, problems),
+  };
 }
 
 const describeExclusion = (name: string): string =>
   `--authorization-config and --${name} exclude each other: the file says all that flags can`;
 
 /** Both spellings of the flag: that of kube-apiserver and its alias. */
-const getModes = (flags: ServerFlags): readonly string[] => {
-  const given = [...flags['authorization-mode'], ...flags['authorization-modes']];
+const getModes = (values: Values): readonly string[] => {
+  const given = [...values['authorization-mode'], ...values['authorization-modes']];
   return given.length > 0 ? given : ['RBAC'];
 };
 
-function findModeFaults(flags: ServerFlags): readonly string[] {
-  const modes = getModes(flags);
+function findModeFaults(values: Values, modes: readonly string[]): readonly string[] {
   const faults: string[] = [];
   for (const mode of new Set(modes)) {
-    const flag = flags['authorization-modes'].includes(mode) ? '--authorization-modes' : '--authorization-mode';
+    const flag = values['authorization-modes'].includes(mode) ? '--authorization-modes' : '--authorization-mode';
     if (mode === 'Node') faults.push(`${flag}: there are no nodes here, so Node is not supported`);
     else if (!isAuthorizerType(mode))
       faults.push(`${flag}: ${JSON.stringify(mode)} is none of ${authorizerTypes.join(', ')}`);
@@ -50,42 +75,19 @@ function findModeFaults(flags: ServerFlags): readonly string[] {
     ['ABAC', 'authorization-policy-file'],
     ['Webhook', 'authorization-webhook-config-file'],
   ] as const)
-    if (modes.includes(mode) !== (flags[flag] !== ''))
+    if (modes.includes(mode) !== (values[flag] !== ''))
       faults.push(`--${flag} and --authorization-mode=${mode} go together`);
   return faults;
 }
 
 const isAuthorizerType = (mode: string): mode is AuthorizerType => authorizerTypes.some((type) => type === mode);
 
-/** The configuration by flags, for a server without --authorization-config. */
-export async function loadAuthorizationFlags(flags: ServerFlags, files: Files): Promise<AuthorizationConfiguration> {
-  const types = getModes(flags).filter(isAuthorizerType);
-  return { authorizers: await Promise.all(types.map((type) => loadAuthorizer(type, flags, files))) };
-}
-
-/** There is no flag for it; the value is that of kube-apiserver. */
-const timeoutMs = 30_000;
-
-async function loadAuthorizer(
-  type: AuthorizerType,
-  flags: ServerFlags,
-  files: Files,
-): Promise<AuthorizerConfiguration> {
-  if (type !== 'Webhook') return { type, name: type.toLowerCase() };
-  const flag = 'authorization-webhook-config-file';
-  const connectionFile = flags[flag];
-  return {
-    type,
-    name: 'default',
-    webhook: {
-      authorizedTtlMs: flags['authorization-webhook-cache-authorized-ttl'],
-      unauthorizedTtlMs: flags['authorization-webhook-cache-unauthorized-ttl'],
-      timeoutMs,
-      subjectAccessReviewVersion: flags['authorization-webhook-version'],
-      failurePolicy: 'NoOpinion',
-      connectionFile,
-      connection: await withFlagErrors(flag, () => loadWebhookConnection(connectionFile, files.read)),
-      matchConditions: [],
-    },
-  };
+function compileAlwaysAllowedPaths(values: Values, problems: string[]): (path: string) => boolean {
+  try {
+    return compilePathPatterns(values['authorization-always-allow-paths']);
+  } catch (error) {
+    if (!(error instanceof PathPatternError)) throw error;
+    problems.push(`--authorization-always-allow-paths: ${error.message}`);
+    return () => false;
+  }
 }

@@ -2,6 +2,7 @@ import { type CleanupStack, runTask, unreachable } from '@cluster-apiserver/base
 import {
   type AuthorizationConfiguration,
   type AuthorizerConfiguration,
+  loadAbacPolicies,
   readAbacPolicies,
   loadAuthorizationConfiguration,
   type WebhookConfiguration,
@@ -20,19 +21,12 @@ import {
   type WebhookMeasures,
 } from '@cluster-apiserver/gates';
 import type { Files } from '../environment.ts';
-import type { ServerFlags } from '../flags/flags.ts';
-import { checkAuthorizationFlags, loadAuthorizationFlags } from './authorization-settings.ts';
+import type { AuthorizationSettings } from './authorization-settings.ts';
 import { createAuthorizationMeasures } from './authorization-measures.ts';
-import type { WiringContext } from '../configuration/context.ts';
-import { fileOf } from '../files/flag-files.ts';
+import type { ServerContext } from '../configuration/context.ts';
+import { type FlagFile, loadFlagFile } from '../files/flag-files.ts';
 import { followConfiguration } from '../files/follow-configuration.ts';
-import { followConnection } from '../files/webhook-connection.ts';
-
-export interface AuthorizationOptions extends WiringContext {
-  /** Whether --authorization-always-allow-paths contains a path. */
-  readonly isAlwaysAllowed: (path: string) => boolean;
-  readonly rbac: Required<Authorizer>;
-}
+import { followConnection, readConnection } from '../files/webhook-connection.ts';
 
 export interface Authorization {
   /** Authorizes requests and access reviews. */
@@ -45,33 +39,17 @@ export interface Authorization {
  * The order of authorizers: the privileged group, the always-allowed paths, and the configured authorizers. Each request is
  * authorized by the configuration that is active when the request arrives.
  */
-export async function openAuthorization(options: AuthorizationOptions, cleanup: CleanupStack): Promise<Authorization> {
-  const { flags, environment, isAlwaysAllowed } = options;
-  checkAuthorizationFlags(flags);
-  const openChain = await createChainOpener(options, cleanup);
-  const file = fileOf(flags, 'authorization-config');
+export async function openAuthorization(
+  settings: AuthorizationSettings,
+  rbac: Required<Authorizer>,
+  context: ServerContext,
+  cleanup: CleanupStack,
+): Promise<Authorization> {
+  const { file, isAlwaysAllowed } = settings;
+  const openChain = await createChainOpener(settings, rbac, context, cleanup);
   const configured = file
-    ? delegateToCurrent(
-        (
-          await followConfiguration(
-            {
-              file,
-              name: 'authorization',
-              kind: 'AuthorizationConfiguration',
-              build: async (content, opened) =>
-                openChain(await loadAuthorizationFile(content, flags, environment.files), opened),
-              retire: ({ lastsMs }, opened) =>
-                opened.defer(
-                  'end of an authorization configuration',
-                  environment.clock.after(lastsMs + retireSlackMs, () => void opened.close()),
-                ),
-            },
-            options,
-            cleanup,
-          )
-        ).current,
-      )
-    : await openChain(await loadAuthorizationFlags(flags, environment.files), cleanup);
+    ? await followChain({ ...settings, file }, openChain, context, cleanup)
+    : await openChain(await loadFlagAuthorizers(settings, context.environment.files), cleanup);
   const privileged = createGroupAuthorizer([mastersGroup]);
   return {
     forRequests: uniteAuthorizers([privileged, createPathAuthorizer(isAlwaysAllowed), configured]),
@@ -79,15 +57,72 @@ export async function openAuthorization(options: AuthorizationOptions, cleanup: 
   };
 }
 
-export const loadAuthorizationFile = (
+/** Loads the files as they are loaded when they are put to use. */
+export const authorizationFileChecks = (settings: AuthorizationSettings, files: Files): readonly Promise<unknown>[] => [
+  settings.file
+    ? loadFlagFile(settings.file, files, (content) => loadConfiguration(content, settings, files))
+    : loadFlagAuthorizers(settings, files),
+  loadFlagFile(settings.policyFile, files, loadAbacPolicies),
+];
+
+const loadConfiguration = (
   content: string,
-  flags: ServerFlags,
+  { policyFile }: AuthorizationSettings,
   files: Files,
 ): Promise<AuthorizationConfiguration> =>
-  loadAuthorizationConfiguration(content, {
-    readFile: files.read,
-    policyFileGiven: flags['authorization-policy-file'] !== '',
-  });
+  loadAuthorizationConfiguration(content, { readFile: files.read, policyFileGiven: policyFile !== undefined });
+
+/** There is no flag for it; the value is that of kube-apiserver. */
+const timeoutMs = 30_000;
+
+/** The configuration by flags, for a server without --authorization-config. */
+export async function loadFlagAuthorizers(
+  { types, webhook: { file, ...webhook } }: AuthorizationSettings,
+  files: Files,
+): Promise<AuthorizationConfiguration> {
+  const authorizers: AuthorizerConfiguration[] = [];
+  for (const type of types)
+    if (type !== 'Webhook') authorizers.push({ type, name: type.toLowerCase() });
+    else if (file)
+      authorizers.push({
+        type,
+        name: 'default',
+        webhook: {
+          ...webhook,
+          timeoutMs,
+          failurePolicy: 'NoOpinion',
+          connectionFile: file.path,
+          connection: await readConnection(file, files),
+          matchConditions: [],
+        },
+      });
+  return { authorizers };
+}
+
+async function followChain(
+  settings: AuthorizationSettings & { readonly file: FlagFile },
+  openChain: OpenChain,
+  context: ServerContext,
+  cleanup: CleanupStack,
+): Promise<Required<Authorizer>> {
+  const { clock, files } = context.environment;
+  const { current } = await followConfiguration(
+    {
+      file: settings.file,
+      name: 'authorization',
+      kind: 'AuthorizationConfiguration',
+      build: async (content, opened) => openChain(await loadConfiguration(content, settings, files), opened),
+      retire: ({ lastsMs }, opened) =>
+        opened.defer(
+          'end of an authorization configuration',
+          clock.after(lastsMs + retireSlackMs, () => void opened.close()),
+        ),
+    },
+    context,
+    cleanup,
+  );
+  return delegateToCurrent(current);
+}
 
 const delegateToCurrent = (current: () => Required<Authorizer>): Required<Authorizer> => ({
   authorize: (question, call) => current().authorize(question, call),
@@ -105,31 +140,29 @@ const retireSlackMs = 1_000;
 type OpenChain = (configuration: AuthorizationConfiguration, opened: CleanupStack) => Promise<AuthorizerChain>;
 
 /** Opens the authorizers of a configuration, whose webhooks are closed by its cleanup. */
-async function createChainOpener(options: AuthorizationOptions, cleanup: CleanupStack): Promise<OpenChain> {
-  const measures = createAuthorizationMeasures(options.metrics);
-  const policies = await openAbac(options, cleanup);
-  const openAuthorizer = (
-    configured: AuthorizerConfiguration,
-    opened: CleanupStack,
-  ): Authorizer | Promise<Authorizer> => {
-    switch (configured.type) {
+async function createChainOpener(
+  { file, policyFile }: AuthorizationSettings,
+  rbac: Required<Authorizer>,
+  context: ServerContext,
+  cleanup: CleanupStack,
+): Promise<OpenChain> {
+  const measures = createAuthorizationMeasures(context.metrics);
+  const policies = await openAbac(policyFile, context, cleanup);
+  const webhookFlag = file?.flag ?? 'authorization-webhook-config-file';
+  const openAuthorizer = (one: AuthorizerConfiguration, opened: CleanupStack): Authorizer | Promise<Authorizer> => {
+    switch (one.type) {
       case 'AlwaysAllow':
         return alwaysAllow;
       case 'AlwaysDeny':
         return alwaysDeny;
       case 'RBAC':
-        return options.rbac;
+        return rbac;
       case 'ABAC':
         return policies;
       case 'Webhook':
-        return openWebhook(
-          configured.name,
-          configured.webhook,
-          { ...options, measures: measures.webhook(configured.name) },
-          opened,
-        );
+        return openWebhook({ ...one, flag: webhookFlag, measures: measures.webhook(one.name) }, context, opened);
       default:
-        return unreachable(configured);
+        return unreachable(one);
     }
   };
   return async ({ authorizers }, opened) => {
@@ -142,28 +175,27 @@ async function createChainOpener(options: AuthorizationOptions, cleanup: Cleanup
   };
 }
 
+interface WebhookOptions {
+  readonly name: string;
+  /** It names the kubeconfig, or the file that does. */
+  readonly flag: string;
+  readonly webhook: WebhookConfiguration;
+  readonly measures: WebhookMeasures;
+}
+
 async function openWebhook(
-  name: string,
-  webhook: WebhookConfiguration,
-  options: AuthorizationOptions & { readonly measures: WebhookMeasures },
+  { name, flag, webhook, measures }: WebhookOptions,
+  context: ServerContext,
   opened: CleanupStack,
 ): Promise<Authorizer> {
-  const {
-    flags,
-    environment: { clock, random },
-    log,
-    measures,
-  } = options;
+  const { clock, random } = context.environment;
   const connection = await followConnection(
     {
       name: `authorizer ${JSON.stringify(name)}`,
-      file: {
-        flag: flags['authorization-config'] === '' ? 'authorization-webhook-config-file' : 'authorization-config',
-        path: webhook.connectionFile,
-      },
+      file: { flag, path: webhook.connectionFile },
       first: webhook.connection,
     },
-    options,
+    context,
   );
   opened.defer(`connections to the authorizer ${name}`, connection.close);
   const stopped = new AbortController();
@@ -176,24 +208,28 @@ async function openWebhook(
     random,
     signal: stopped.signal,
     measures,
-    failed: (error) => log.withName('authorization').warn('authorization webhook failed', { authorizer: name, error }),
+    failed: (error) =>
+      context.log.withName('authorization').warn('authorization webhook failed', { authorizer: name, error }),
   });
 }
 
-/** The ABAC authorizer of --authorization-policy-file; without policies if the flag is not set. */
-async function openAbac(options: AuthorizationOptions, cleanup: CleanupStack): Promise<Required<Authorizer>> {
-  const file = fileOf(options.flags, 'authorization-policy-file');
+/** The ABAC authorizer; without policies if there is no file. */
+async function openAbac(
+  file: FlagFile | undefined,
+  context: ServerContext,
+  cleanup: CleanupStack,
+): Promise<Required<Authorizer>> {
   if (!file) return createAbacAuthorizer([]);
-  const { clock } = options.environment;
-  const followed = await followConfiguration(
+  const { clock } = context.environment;
+  const { current } = await followConfiguration(
     {
       file,
       name: 'abac_policy',
       kind: 'Policy',
       build: async (content) => createAbacAuthorizer(await runTask(clock, undefined, readAbacPolicies(content), true)),
     },
-    options,
+    context,
     cleanup,
   );
-  return delegateToCurrent(followed.current);
+  return delegateToCurrent(current);
 }

@@ -1,12 +1,4 @@
-import {
-  backoff,
-  callUntil,
-  type Clock,
-  type Random,
-  type CleanupStack,
-  onAbort,
-  sleep,
-} from '@cluster-apiserver/base';
+import { callUntil, type CleanupStack } from '@cluster-apiserver/base';
 import {
   type DefaultRoleEvent,
   FollowedPolicy,
@@ -21,18 +13,10 @@ import {
 } from '@cluster-apiserver/gates';
 import { rbacGroup } from '@cluster-apiserver/model';
 import type { LiveApi } from '@cluster-apiserver/registry';
-import type { Health, Log } from '@cluster-apiserver/telemetry';
+import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
-
-export interface RbacDependencies {
-  readonly api: LiveApi;
-  /** Resolves when the watch cache has been filled for the first time. */
-  readonly filled: Promise<void>;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly health: Health;
-  readonly log: Log;
-}
+import type { ServerContext } from '../configuration/context.ts';
+import { startStartupWork } from '../retry-until-done.ts';
 
 export interface Rbac {
   /** Decides by the roles and bindings in the watch cache. */
@@ -45,7 +29,10 @@ export interface Rbac {
 
 /** Undefined if the server does not serve roles and bindings. */
 export function openRbac(
-  { api, filled, clock, random, health, log }: RbacDependencies,
+  api: LiveApi,
+  /** Resolves when the watch cache has been filled for the first time. */
+  filled: Promise<void>,
+  { environment: { clock, random }, health, log }: ServerContext,
   cleanup: CleanupStack,
 ): Rbac | undefined {
   const resources = policyResources(api.current);
@@ -62,7 +49,6 @@ export function openRbac(
     authorizer: createRbacAuthorizer(current),
     createEscalationCheck: (authorizer) => createRbacEscalation({ current, refresh, authorizer, clock }),
     startDefaultRoles: () => {
-      const closing = new AbortController();
       let isDone = false;
       health.add({
         name: 'poststarthook/rbac/bootstrap-roles',
@@ -72,31 +58,26 @@ export function openRbac(
           if (!current()) throw new Error('roles and bindings have not been read yet');
         },
       });
-      const { signal } = closing;
       const reporter = createReporter(log.withName('rbac'));
-      const options = {
-        clusterRoles,
-        clusterRoleBindings,
-        call: () => {
-          signal.throwIfAborted();
-          return callUntil(clock.monotonicMs() + callTimeoutMs);
-        },
-        report: reporter.report,
-      };
-      const reconciled = retryUntilDone({
-        work: () => reconcileDefaultRoles(options).finally(reporter.done),
-        filled,
-        clock,
-        random,
-        log,
-        signal,
-      });
-      cleanup.defer('default roles', async () => {
-        closing.abort(new Error('the server is closing'));
-        await reconciled;
-      });
-      void reconciled.then(() => {
-        isDone = !signal.aborted;
+      const work = (signal: AbortSignal): Promise<void> =>
+        reconcileDefaultRoles({
+          clusterRoles,
+          clusterRoleBindings,
+          call: () => {
+            signal.throwIfAborted();
+            return callUntil(clock.monotonicMs() + callTimeoutMs);
+          },
+          report: reporter.report,
+        }).finally(reporter.done);
+      const workFailed = (error: unknown): void =>
+        log.withName('rbac').warn('reconciling default roles and bindings failed; retrying', {
+          error: asError(error instanceof AggregateError ? error.errors[0] : error),
+        });
+      void startStartupWork(
+        { name: 'default roles', clock, random, ready: filled, work, failed: workFailed },
+        cleanup,
+      ).then((done) => {
+        isDone = done;
       });
     },
   };
@@ -104,35 +85,6 @@ export function openRbac(
 
 /** Timeout of each read and write. */
 const callTimeoutMs = 10_000;
-
-const retries = { firstMs: 100, maxMs: 10_000 };
-
-async function retryUntilDone({
-  work,
-  filled,
-  clock,
-  random,
-  log,
-  signal,
-}: Pick<RbacDependencies, 'filled' | 'clock' | 'random' | 'log'> & {
-  readonly work: () => Promise<void>;
-  readonly signal: AbortSignal;
-}): Promise<void> {
-  await Promise.race([filled, new Promise<void>((resolve) => onAbort(signal, resolve))]);
-  const pauses = backoff(retries, random);
-  while (!signal.aborted) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!signal.aborted)
-        log.withName('rbac').warn('reconciling default roles and bindings failed; retrying', {
-          error: asError(error instanceof AggregateError ? error.errors[0] : error),
-        });
-    }
-    // The signal ends the pause when the server closes.
-    await sleep(clock, pauses.nextMs(), signal).catch(() => {});
-  }
-}
 
 interface Reporter {
   readonly report: (event: DefaultRoleEvent) => void;

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import type { Files } from '../environment.ts';
-import { parseFlags } from '../flags/flags.ts';
 import { createMetrics } from '@cluster-apiserver/telemetry';
 import { createFileRecords } from '../files/file-records.ts';
-import { isConfigz, recordStartupFiles } from './configz.ts';
+import { createStartupReader } from '../files/startup-files.ts';
+import { isConfigz } from './configz.ts';
 
 const records = createFileRecords(systemClock, createMetrics({ ofProcess: false }));
 const policy = records.add({ flag: 'audit-policy-file', kind: 'Policy', path: '/policy.yaml' });
@@ -40,12 +40,17 @@ test.each<[string, unknown]>([
 test('files that are read only at startup, such as the tracing configuration, say so', async () => {
   const files = { read: async () => Buffer.from('content') } as Partial<Files> as Files;
   const startupRecords = createFileRecords(systemClock, createMetrics({ ofProcess: false }));
-  await recordStartupFiles(parseFlags(['--tracing-config-file=tracing.yaml']), files, startupRecords);
+  const reader = createStartupReader({ environment: { files }, records: startupRecords });
+  await reader.read({ flag: 'tracing-config-file', path: 'tracing.yaml' }, { kind: 'TracingConfiguration' });
+  await reader.read({ flag: 'token-auth-file', path: 'tokens' }, { kind: 'static tokens', mayBeGuessed: true });
   startupRecords
     .add({ flag: 'authentication-config', kind: 'AuthenticationConfiguration', path: 'a.yaml' })
     .applied('');
-  expect(startupRecords.list().map(({ flag, restartRequired }) => [flag, restartRequired])).toEqual([
-    ['tracing-config-file', true],
-    ['authentication-config', undefined],
+  expect(
+    startupRecords.list().map(({ flag, restartRequired, hash }) => [flag, restartRequired, hash !== undefined]),
+  ).toEqual([
+    ['tracing-config-file', true, true],
+    ['token-auth-file', true, false],
+    ['authentication-config', undefined, true],
   ]);
 });

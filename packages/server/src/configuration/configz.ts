@@ -1,13 +1,9 @@
-import { type Clock, ownKeys } from '@cluster-apiserver/base';
+import type { Clock } from '@cluster-apiserver/base';
 import { formatTime } from '@cluster-apiserver/model';
 import { isJsonObject } from '@cluster-apiserver/model/json';
 import { type NonResourceRoutes, textResponse } from '@cluster-apiserver/pipeline';
-import type { ServerFlags } from '../flags/flags.ts';
-import type { Files } from '../environment.ts';
 import { version } from '../version.ts';
 import type { FileRecords, RecordedFile } from '../files/file-records.ts';
-import { fileOf, readFlagFile } from '../files/flag-files.ts';
-import { formatFlags } from '../flags/format-flags.ts';
 
 /** The path that Kubernetes components use. */
 export const configzPath = '/configz';
@@ -38,34 +34,15 @@ function isRecordedFile(value: unknown): value is RecordedFile {
 
 const haveText = (...values: readonly unknown[]): boolean => values.every((value) => typeof value === 'string');
 
-/** Files that are read only at startup. */
-const startupFiles = {
-  'token-auth-file': { kind: 'static tokens', mayBeGuessed: true },
-  'oidc-ca-file': { kind: 'certificates' },
-  'egress-selector-config-file': { kind: 'EgressSelectorConfiguration' },
-  'admission-control-config-file': { kind: 'AdmissionConfiguration' },
-  'tracing-config-file': { kind: 'TracingConfiguration' },
-} as const;
-
-/** Records the startup files that flags name. */
-export async function recordStartupFiles(flags: ServerFlags, files: Files, records: FileRecords): Promise<void> {
-  for (const flag of ownKeys(startupFiles)) {
-    const file = fileOf(flags, flag);
-    if (file)
-      records.add({ ...file, ...startupFiles[flag], restartRequired: true }).applied(await readFlagFile(file, files));
-  }
-}
-
 /** The document at `configzPath`. It requires permission for that path, which no default role grants. */
 export function createConfigzDocument(
-  flags: ServerFlags,
+  flags: Configz['flags'],
   records: FileRecords,
   clock: Clock,
 ): NonResourceRoutes[string] {
   const startTime = formatTime(clock.now());
-  const texts = formatFlags(flags);
   return ({ auditId }) => {
-    const configz: Configz = { version, startTime, flags: texts, files: records.list() };
+    const configz: Configz = { version, startTime, flags, files: records.list() };
     return textResponse(auditId, 200, `${JSON.stringify(configz, null, 2)}\n`, { 'content-type': 'application/json' });
   };
 }

@@ -1,14 +1,14 @@
-import type { FeatureGates } from '@cluster-apiserver/config';
-import type { VersionInfo } from '@cluster-apiserver/pipeline';
-import type { Health, Log, Metrics } from '@cluster-apiserver/telemetry';
+import type { CleanupStack } from '@cluster-apiserver/base';
+import { createMetrics, type Health, type Log, type Metrics } from '@cluster-apiserver/telemetry';
 import type { Environment } from '../environment.ts';
-import type { ServerFlags } from '../flags/flags.ts';
-import type { CertificateMeasures } from '../files/certificate-measures.ts';
-import type { FileRecords } from '../files/file-records.ts';
+import { type CertificateMeasures, createCertificateMeasures } from '../files/certificate-measures.ts';
+import { createFileRecords, type FileRecords } from '../files/file-records.ts';
+import { openHealth } from '../observability/health.ts';
+import { monitorHeap } from '../observability/heap.ts';
+import { publishOmittedLines } from '../observability/log-measures.ts';
 
-/** What every part that reads flags and files needs. */
-export interface WiringContext {
-  readonly flags: ServerFlags;
+/** The machine that a server runs on, and where its parts report what they do. */
+export interface ServerContext {
   readonly environment: Environment;
   readonly metrics: Metrics;
   readonly log: Log;
@@ -16,17 +16,23 @@ export interface WiringContext {
   readonly serverId: string;
   /** State of each loaded file, for /configz. */
   readonly records: FileRecords;
+  readonly certificates: CertificateMeasures;
+  readonly health: Health;
 }
 
-/** What the parts of a serving process share. */
-export interface ServerContext extends WiringContext {
-  readonly gates: FeatureGates;
-  readonly version: VersionInfo;
-  readonly health: Health;
-  /** Metrics of /metrics/slis. */
-  readonly slis: Metrics;
-  readonly certificates: CertificateMeasures;
-  /** Whether --authorization-always-allow-paths contains a path; probes need no credentials for these. */
-  readonly isAlwaysAllowed: (path: string) => boolean;
-  readonly countTokenLookup: (status: 'hit' | 'miss') => void;
+/** Health checks also count in `slis`, the metrics of /metrics/slis. */
+export function openContext(environment: Environment, log: Log, slis: Metrics, cleanup: CleanupStack): ServerContext {
+  const { clock, random } = environment;
+  const metrics = createMetrics({ ofProcess: true });
+  publishOmittedLines(metrics, log);
+  monitorHeap(environment, metrics, log, cleanup);
+  return {
+    environment,
+    metrics,
+    log,
+    serverId: random.uuid(),
+    records: createFileRecords(clock, metrics),
+    certificates: createCertificateMeasures(metrics),
+    health: openHealth(clock, log, slis),
+  };
 }

@@ -1,38 +1,39 @@
-import { nearestName, type CleanupStack } from '@cluster-apiserver/base';
+import type { CleanupStack } from '@cluster-apiserver/base';
 import { type LiveApi, mapApi } from '@cluster-apiserver/registry';
 import { Election, type EtcdClient, startCompaction } from '@cluster-apiserver/storage';
-import type { Log, Metrics } from '@cluster-apiserver/telemetry';
+import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
-import { FlagError, type ServerFlags } from '../flags/flags.ts';
-import type { Environment } from '../environment.ts';
+import type { ServerContext } from '../configuration/context.ts';
 import { controllers } from './controller-list.ts';
+import type { ControllerSettings } from './controller-settings.ts';
 import { createControllerMeasures, publishLeadership } from './controller-measures.ts';
-import { runWithRestarts } from './run-with-restarts.ts';
+import { retryUntilDone } from '../retry-until-done.ts';
 import { requireLeadership } from './require-leadership.ts';
 
 export interface ControllerDependencies {
-  readonly flags: ServerFlags;
-  readonly environment: Environment;
-  readonly log: Log;
-  readonly metrics: Metrics;
   readonly client: EtcdClient;
   readonly api: LiveApi;
+  /** Prefix of the keys of the servers themselves. */
   readonly ownPrefix: string;
+  /** Between compactions of etcd's history by the leader; 0 for none. */
+  readonly compactionIntervalMs: number;
 }
 
-const controllerNames = Object.keys(controllers);
+/** Between restarts of a controller that has failed. */
+const pauses = { firstMs: 1_000, maxMs: 60_000 };
 
 /**
  * Takes part in leader election, and runs the controllers while this replica is the leader. Returns a function that gives
  * up leadership for good.
  */
 export function startControllers(
-  { flags, environment, log, metrics, client, api, ownPrefix }: ControllerDependencies,
+  { chosen }: ControllerSettings,
+  { client, api, ownPrefix, compactionIntervalMs }: ControllerDependencies,
+  { environment, log, metrics }: ServerContext,
   cleanup: CleanupStack,
 ): () => void {
   const { clock, random } = environment;
-  const chosen = parseControllers(flags.controllers);
-  const measuresOf = createControllerMeasures(metrics, controllerNames, clock);
+  const measuresOf = createControllerMeasures(metrics, Object.keys(controllers), clock);
   const entries = Object.entries(controllers).filter(([name]) => chosen.has(name));
   const controllersLog = log.withName('controllers');
   const lead = async (signal: AbortSignal): Promise<void> => {
@@ -40,7 +41,8 @@ export function startControllers(
     const own = mapApi(api, (one) => ({ ...one, store: requireLeadership(one.store, () => election.isLeading) }));
     const run = ([name, runTerm]: (typeof entries)[number]): Promise<void> => {
       const term = { api: own, clock, random, signal, measures: measuresOf(name) };
-      return runWithRestarts({
+      return retryUntilDone({
+        pauses,
         clock,
         random,
         signal,
@@ -66,16 +68,17 @@ export function startControllers(
   publishLeadership(metrics, election);
   cleanup.defer('controllers', () => election.close());
   const resign = (): void => void election.close();
-  const compaction = openCompaction({ flags, client, log }, election);
+  const compaction = openCompaction(compactionIntervalMs, client, election, log);
   if (compaction) cleanup.defer('compaction', () => compaction.close());
   return resign;
 }
 
 function openCompaction(
-  { flags, client, log }: Pick<ControllerDependencies, 'flags' | 'client' | 'log'>,
+  intervalMs: number,
+  client: EtcdClient,
   election: Election,
+  log: Log,
 ): ReturnType<typeof startCompaction> | undefined {
-  const intervalMs = flags['etcd-compaction-interval'];
   if (intervalMs === 0) return undefined;
   const compactionLog = log.withName('compaction');
   return startCompaction({
@@ -91,24 +94,4 @@ function openCompaction(
         });
     },
   });
-}
-
-/** `*` enables all, `name` one, `-name` disables one; the last word about a controller wins. */
-export function parseControllers(words: readonly string[]): ReadonlySet<string> {
-  const faults = words
-    .map((word) => word.replace(/^-/, ''))
-    .filter((name) => name !== '*' && !controllerNames.includes(name))
-    .map(
-      (name) =>
-        `--controllers: there is no ${JSON.stringify(name)}${nearestName(name, controllerNames) ? `; did you mean ${nearestName(name, controllerNames)}?` : `; there is ${controllerNames.join(', ')}`}`,
-    );
-  if (faults.length > 0) throw new FlagError(faults);
-  const onlyExceptions = words.length > 0 && words.every((word) => word.startsWith('-'));
-  const chosen = new Set(onlyExceptions ? controllerNames : []);
-  for (const word of words) {
-    if (word === '*') for (const name of controllerNames) chosen.add(name);
-    else if (word.startsWith('-')) chosen.delete(word.slice(1));
-    else chosen.add(word);
-  }
-  return chosen;
 }

@@ -40,6 +40,17 @@ export async function withAllFaults<T>(results: readonly Promise<T>[]): Promise<
   return Promise.all(results);
 }
 
+/** Loads the configuration file of a flag; undefined if the flag is not set. Errors name the flag. */
+export async function loadFlagFile<T>(
+  file: FlagFile | undefined,
+  files: Files,
+  load: (content: string) => T | Promise<T>,
+): Promise<T | undefined> {
+  if (!file) return undefined;
+  const content = await readFlagFile(file, files);
+  return withFlagErrors(file.flag, () => load(content.toString()));
+}
+
 /** Converts a ConfigurationError to a FlagError that names the flag. */
 export async function withFlagErrors<T>(flag: string, act: () => T | Promise<T>): Promise<T> {
   try {

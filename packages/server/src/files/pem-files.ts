@@ -2,10 +2,30 @@ import { createPrivateKey } from 'node:crypto';
 import { holdsCertificates } from '@cluster-apiserver/config';
 import { checkCertificate, type ServingCertificate } from '@cluster-apiserver/pipeline';
 import { FlagError } from '../flags/flag.ts';
-import type { FlagFile } from './flag-files.ts';
+import { type FlagFile, fileOf } from './flag-files.ts';
+
+/** A certificate with its chain, and its private key. */
+export interface CertificateFiles {
+  readonly cert: FlagFile;
+  readonly key: FlagFile;
+}
+
+/** Undefined if neither flag is set. */
+export function certificateFilesOf<Name extends string>(
+  values: { readonly [name in Name]: string },
+  [certFlag, keyFlag]: readonly [cert: Name, key: Name],
+  problems: string[],
+): CertificateFiles | undefined {
+  const [cert, key] = [fileOf(values, certFlag), fileOf(values, keyFlag)];
+  if ((cert === undefined) !== (key === undefined)) problems.push(`--${certFlag} and --${keyFlag} go together`);
+  return cert && key && { cert, key };
+}
 
 /** Throws a FlagError that names what is wrong with which file. */
-export function requireCertificatePair(certFile: FlagFile, keyFile: FlagFile, { cert, key }: ServingCertificate): void {
+export function requireCertificatePair(
+  { cert: certFile, key: keyFile }: CertificateFiles,
+  { cert, key }: ServingCertificate,
+): void {
   const faults = [
     ...(holdsCertificates(cert.toString()) ? [] : [`--${certFile.flag}: ${certFile.path} holds no certificate in PEM`]),
     ...(isPrivateKey(key) ? [] : [`--${keyFile.flag}: ${keyFile.path} holds no private key in PEM`]),

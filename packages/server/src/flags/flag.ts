@@ -157,6 +157,17 @@ export class FlagError extends Error {
   }
 }
 
+/** The settings of a part of the server. Throws a FlagError with all problems. */
+export function readSettings<Values, Settings>(
+  settingsOf: (values: Values, problems: string[]) => Settings,
+  values: Values,
+): Settings {
+  const problems: string[] = [];
+  const settings = settingsOf(values, problems);
+  if (problems.length > 0) throw new FlagError(problems);
+  return settings;
+}
+
 export const withGivenNames = <T extends object>(values: T, names: ReadonlySet<string>): T =>
   Object.defineProperty(values, givenNames, { value: names });
 

@@ -6,7 +6,8 @@ import { authenticationFlags } from '../authentication/authentication-flags.ts';
 import { authorizationFlags } from '../authorization/authorization-flags.ts';
 import { etcdFlags } from '../storage/etcd-flags.ts';
 import { featureFlags } from '../configuration/feature-flags.ts';
-import { genericFlags } from '../configuration/generic-flags.ts';
+import { controllerFlags } from '../controllers/controller-flags.ts';
+import { requestFlags } from '../serving/request-flags.ts';
 import { loggingFlags } from '../observability/logging-flags.ts';
 import { oidcFlags } from '../authentication/oidc-flags.ts';
 import { serviceAccountFlags } from '../authentication/service-account-flags.ts';
@@ -22,7 +23,7 @@ const globalFlags = {
 
 /** The flags of the server in the order of the help, with the names of kube-apiserver wherever it has such a flag. */
 const groups = {
-  'Generic flags': genericFlags,
+  'Generic flags': { ...requestFlags, ...controllerFlags },
   'Etcd flags': etcdFlags,
   'Secure serving flags': servingFlags,
   'Authentication flags': { ...authenticationFlags, ...oidcFlags, ...serviceAccountFlags },

@@ -86,13 +86,3 @@ export function createAuthorizationAttemptMeasures(metrics: Metrics): ObserveAut
     observe(seconds);
   };
 }
-
-/** Counts hits and misses of the token cache. */
-export function createTokenCacheMeasure(metrics: Metrics): (status: 'hit' | 'miss') => void {
-  const total = metrics.counter({
-    name: 'authentication_token_cache_request_total',
-    help: 'Number of lookups in the cache of verified tokens.',
-    labels: { status: ['hit', 'miss'] },
-  });
-  return (status) => total.add({ status });
-}

@@ -1,4 +1,4 @@
-import { integer, oneOf } from '../flags/flag.ts';
+import { type FlagValues, integer, oneOf } from '../flags/flag.ts';
 
 /** Flags of the log. */
 export const loggingFlags = {
@@ -14,3 +14,13 @@ export const loggingFlags = {
     [0, 10],
   ),
 };
+
+export interface LoggingSettings {
+  readonly format: 'text' | 'json';
+  readonly verbosity: number;
+}
+
+export const loggingSettingsOf = (values: FlagValues<typeof loggingFlags>): LoggingSettings => ({
+  format: values['logging-format'],
+  verbosity: values.v,
+});

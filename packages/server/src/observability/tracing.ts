@@ -1,22 +1,37 @@
 import { type CleanupStack, unreachable } from '@cluster-apiserver/base';
-import { loadTracingConfiguration, type TracingEndpoint } from '@cluster-apiserver/config';
+import { loadTracingConfiguration, type TracingConfiguration, type TracingEndpoint } from '@cluster-apiserver/config';
 import { type Log, type Metrics, openTracer, type Tracer, type TracerMeasures } from '@cluster-apiserver/telemetry';
 import { version } from '../version.ts';
-import type { WiringContext } from '../configuration/context.ts';
-import { fileOf, readFlagFile, withFlagErrors } from '../files/flag-files.ts';
+import type { ServerContext } from '../configuration/context.ts';
+import { type FlagFile, fileOf, withFlagErrors } from '../files/flag-files.ts';
+import { createStartupReader, type FlagFileReader } from '../files/startup-files.ts';
+import type { FlagValues } from '../flags/flag.ts';
+import type { tracingFlags } from './tracing-flags.ts';
 
-const flag = 'tracing-config-file';
+/** The TracingConfiguration. */
+export const tracingSettingsOf = (values: FlagValues<typeof tracingFlags>): FlagFile | undefined =>
+  fileOf(values, 'tracing-config-file');
+
+/** Undefined if there is no file. */
+export async function loadTracing(
+  file: FlagFile | undefined,
+  { read }: FlagFileReader,
+): Promise<TracingConfiguration | undefined> {
+  if (!file) return undefined;
+  const content = await read(file, { kind: 'TracingConfiguration' });
+  return withFlagErrors(file.flag, () => loadTracingConfiguration(content.toString()));
+}
 
 /** Undefined without a configuration: then nothing is sampled, and OpenTelemetry is not loaded. */
 export async function openTracing(
-  { flags, environment, metrics, log, serverId }: WiringContext,
+  file: FlagFile | undefined,
+  context: ServerContext,
   cleanup: CleanupStack,
 ): Promise<Tracer | undefined> {
-  const { clock, random, files } = environment;
-  const file = fileOf(flags, flag);
-  if (!file) return undefined;
-  const content = await readFlagFile(file, files);
-  const configuration = await withFlagErrors(flag, () => loadTracingConfiguration(content.toString()));
+  const { environment, metrics, log, serverId } = context;
+  const { clock, random } = environment;
+  const configuration = await loadTracing(file, createStartupReader(context));
+  if (!configuration) return undefined;
   const address = toGrpcAddress(configuration.endpoint);
   const tracer = await openTracer({
     address,

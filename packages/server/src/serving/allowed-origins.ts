@@ -1,14 +1,13 @@
 import { RE2JS } from 're2js';
-import { FlagError } from '../flags/flags.ts';
 
 /** A scheme, the longest possible host name and a port fit; longer values are not origins. */
 const originCharactersMax = 300;
 
 /** Compiles `--cors-allowed-origins`. RE2 matches in linear time, so no Origin header can block the event loop. */
-export function compileAllowedOrigins(patterns: readonly string[]): (origin: string) => boolean {
+export function compileAllowedOrigins(patterns: readonly string[], problems: string[]): (origin: string) => boolean {
   const read = patterns.map((pattern) => ({ pattern, expression: compilePattern(pattern) }));
   const faults = read.flatMap(({ pattern, expression }) => findPatternFault(pattern, expression));
-  if (faults.length > 0) throw new FlagError(faults.map((fault) => `--cors-allowed-origins: ${fault}`));
+  problems.push(...faults.map((fault) => `--cors-allowed-origins: ${fault}`));
   const expressions = read.flatMap(({ expression }) => expression ?? []);
   return (origin) =>
     origin.length <= originCharactersMax && expressions.some((expression) => expression.matcher(origin).find());

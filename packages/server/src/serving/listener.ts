@@ -1,26 +1,15 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
-import {
-  type ApiRequest,
-  defaultStreamsMax,
-  type Handler,
-  type Listener,
-  type ReportFailure,
-} from '@cluster-apiserver/pipeline';
+import { type ApiRequest, type Handler, type Listener, type ReportFailure } from '@cluster-apiserver/pipeline';
 import { asError } from '../as-error.ts';
-import { FlagError } from '../flags/flags.ts';
+import { FlagError } from '../flags/flag.ts';
 import { followServingCertificate } from './serving-certificate.ts';
-import { requestsClientCertificates } from '../authentication/client-certificates.ts';
-import type { CertificateMeasures } from '../files/certificate-measures.ts';
-import type { WiringContext } from '../configuration/context.ts';
+import type { ServerContext } from '../configuration/context.ts';
+import type { ServingSettings } from './serving-settings.ts';
 import { createListenerMeasures } from './listener-measures.ts';
 import { createRefusalLog } from './request-log.ts';
 
 /** Time for clients to close connections by themselves at shutdown. Requests in flight are still answered after it. */
 export const drainMs = 10_000;
-
-export interface ListenerOptions extends Omit<WiringContext, 'serverId'> {
-  readonly certificates: CertificateMeasures;
-}
 
 /** By the code of the system: the flag that it is about. */
 const listenFaults: Readonly<Record<string, string>> = {
@@ -43,12 +32,14 @@ async function withListenErrors<T>(open: () => Promise<T>): Promise<T> {
 /** Opens the port, and reloads the serving certificate when its files change. */
 export async function openListener(
   handler: Handler<ApiRequest>,
-  context: ListenerOptions,
+  settings: ServingSettings & { readonly requestsCertificates: boolean },
+  context: ServerContext,
   cleanup: CleanupStack,
 ): Promise<Listener> {
-  const { flags, environment, log, metrics } = context;
+  const { environment, log, metrics } = context;
+  const { host, port, goawayChance, connectionsPerPeerMax, streamsMax, requestsCertificates } = settings;
   const { clock, random, listen } = environment;
-  const certificate = await followServingCertificate(flags, context, cleanup);
+  const certificate = await followServingCertificate(settings, context, cleanup);
   const first = certificate.current();
   const report: ReportFailure = (what, error, request) =>
     log.withName('listener').error(what, { ...request, error: asError(error), stack: asError(error).stack });
@@ -57,16 +48,16 @@ export async function openListener(
   const listener = await withListenErrors(() =>
     listen(
       {
-        host: flags['bind-address'],
-        port: flags['secure-port'],
+        host,
+        port,
         certificate: first,
-        requestsCertificates: requestsClientCertificates(flags),
+        requestsCertificates,
         clock,
         random,
-        goawayChance: flags['goaway-chance'],
-        connectionsPerPeerMax: flags['max-connections-per-peer'],
+        goawayChance,
+        connectionsPerPeerMax,
         measures,
-        streamsMax: flags['http2-max-streams-per-connection'] || defaultStreamsMax,
+        streamsMax,
         reportRefusal: (refusal, remoteAddress) => {
           measures.countRefusedRequest(refusal.code);
           logRefusal(refusal, remoteAddress);
@@ -78,7 +69,7 @@ export async function openListener(
   );
   cleanup.defer('listener', async () => {
     await listener.drain(drainMs);
-    await listener.close(flags['request-timeout']);
+    await listener.close(settings.requestTimeoutMs);
   });
   const useCertificate = (): void => listener.useCertificate(certificate.current());
   certificate.onChange(useCertificate);

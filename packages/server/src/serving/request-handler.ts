@@ -1,5 +1,6 @@
-import type { CleanupStack } from '@cluster-apiserver/base';
-import { createMeasuredAuthenticator, createMeasuredAuthorizer } from '@cluster-apiserver/gates';
+import type { CleanupStack, Clock } from '@cluster-apiserver/base';
+import type { FeatureGates } from '@cluster-apiserver/config';
+import { type Authenticator, createMeasuredAuthenticator, createMeasuredAuthorizer } from '@cluster-apiserver/gates';
 import {
   type ApiRequest,
   type Auditor,
@@ -8,20 +9,18 @@ import {
   discoveryRoutes,
   createNonResourceRouter,
   type Handler,
-  healthRoutes,
-  metricsRoutes,
   openApiRoutes,
   OpenWatches,
   type ReportFault,
   type ReportRejection,
   createRouter,
+  type VersionInfo,
 } from '@cluster-apiserver/pipeline';
+import type { Review } from '@cluster-apiserver/model/kind';
+import type { LiveApi } from '@cluster-apiserver/registry';
 import type { Log, Tracer } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { AccessControl } from '../authorization/access-control.ts';
-import { compileAllowedOrigins } from './allowed-origins.ts';
-import type { Authenticators } from '../authentication/authenticators.ts';
-import { configzPath, createConfigzDocument } from '../configuration/configz.ts';
 import type { ServerContext } from '../configuration/context.ts';
 import {
   createAuthenticationMeasures,
@@ -31,54 +30,45 @@ import { createInFlightMeasures } from './in-flight-measures.ts';
 import { withRejectionLog } from './rejection-log.ts';
 import { openRequestLog } from './request-log.ts';
 import { createRequestMeasures } from './request-measures.ts';
-import { openReviews } from '../authorization/reviews.ts';
-import type { ServedResources } from '../api/served-resources.ts';
 import { createServedVersions } from '../api/served-versions.ts';
-import { getApiAudiences } from '../authentication/service-account-settings.ts';
-import { createStatusDocuments } from './status-documents.ts';
+import type { ServingSettings } from './serving-settings.ts';
 import { createWatchMeasures } from './watch-measures.ts';
 
 export interface HandlerDependencies {
-  readonly served: ServedResources;
+  readonly api: LiveApi;
   readonly access: AccessControl;
-  readonly authenticators: Authenticators;
+  readonly reviews: readonly Review[];
+  readonly authenticator: Authenticator;
   readonly tracer: Tracer | undefined;
   readonly auditor: Auditor | undefined;
-  /** Documents of the issuer of service account tokens; empty if no tokens are issued. */
-  readonly issuerDocuments: NonResourceRoutes;
+  readonly gates: FeatureGates;
+  readonly version: VersionInfo;
+  /** Paths that are neither resources nor depend on them. */
+  readonly documents: NonResourceRoutes;
 }
 
 /** The request pipeline: all stages, and behind them the routes to resources, reviews and documents. */
 export function createRequestHandler(
-  context: ServerContext,
-  { served, access, authenticators, tracer, auditor, issuerDocuments }: HandlerDependencies,
+  settings: ServingSettings,
+  { api, access, reviews, authenticator, tracer, auditor, gates, version, documents }: HandlerDependencies,
+  { environment, metrics, log }: ServerContext,
   cleanup: CleanupStack,
 ): Handler<ApiRequest> {
-  const { flags, environment, metrics, log, gates } = context;
   const { clock, random } = environment;
-  const { api } = served;
   const { authorizer, admission } = access;
-  const reviews = openReviews({
-    clock,
-    tokens: authenticators.tokens,
-    authorizer,
-    apiAudiences: getApiAudiences(flags),
-  });
+  const { requestTimeoutMs, allowedOrigin, inFlightLimits } = settings;
   const versions = createServedVersions(api, reviews);
   const report = createFaultReporter(log);
   return buildHandlerChain(
     {
       clock,
       random,
-      requestTimeoutMs: flags['request-timeout'],
-      allowedOrigin: compileAllowedOrigins(flags['cors-allowed-origins']),
-      authenticator: createMeasuredAuthenticator(authenticators.requests, clock, createAuthenticationMeasures(metrics)),
+      requestTimeoutMs,
+      allowedOrigin,
+      authenticator: createMeasuredAuthenticator(authenticator, clock, createAuthenticationMeasures(metrics)),
       authorizer: createMeasuredAuthorizer(authorizer, clock, createAuthorizationAttemptMeasures(metrics)),
       auditor,
-      inFlightLimits: {
-        readOnly: flags['max-requests-inflight'],
-        mutating: flags['max-mutating-requests-inflight'],
-      },
+      inFlightLimits,
       inFlightMeasures: withRejectionLog(createInFlightMeasures(metrics, versions, clock, cleanup), log, clock),
       measures: createRequestMeasures(metrics, versions, clock),
       requestLog: openRequestLog(log),
@@ -91,19 +81,19 @@ export function createRequestHandler(
       reviews,
       clock,
       checks: { admission, authorizer },
-      deleteCollectionWorkers: flags['delete-collection-workers'],
+      deleteCollectionWorkers: settings.deleteCollectionWorkers,
       unsafeDeletionAuthorizer: gates.enabled('AllowUnsafeMalformedObjectDeletion') ? authorizer : undefined,
       watchLimits: {
         clock,
         random,
-        minRequestTimeoutMs: flags['min-request-timeout'] * 1000,
-        openWatches: createOpenWatches(context),
+        minRequestTimeoutMs: settings.minRequestTimeoutMs,
+        openWatches: createOpenWatches(settings.watchesPerUserMax, clock, log),
         measures: createWatchMeasures(metrics),
         report,
       },
-      nonResourceRouter: createNonResourceRouter(createDocuments(context, issuerDocuments), [
-        discoveryRoutes(versions.list, context.version, clock),
-        openApiRoutes(versions.list, context.version.gitVersion, clock),
+      nonResourceRouter: createNonResourceRouter(documents, [
+        discoveryRoutes(versions.list, version, clock),
+        openApiRoutes(versions.list, version.gitVersion, clock),
       ]),
     }),
   );
@@ -129,25 +119,12 @@ const createRejectionReporter =
       error,
     });
 
-const createOpenWatches = ({ flags, environment: { clock }, log }: ServerContext): OpenWatches =>
+const createOpenWatches = (maxPerUser: number, clock: Clock, log: Log): OpenWatches =>
   new OpenWatches({
     clock,
-    maxPerUser: flags['max-watches-per-user'],
+    maxPerUser,
     reportStalled: (count) =>
       log
         .withName('watch')
         .info('ended watches whose clients stopped reading; they can resume where they were', { count }),
   });
-
-/** Paths that are neither resources nor depend on them: health, token issuer, metrics and the state of this server. */
-function createDocuments(context: ServerContext, issuerDocuments: NonResourceRoutes): NonResourceRoutes {
-  const { flags, environment, metrics, slis, health, version, records } = context;
-  const { clock, random } = environment;
-  return {
-    ...healthRoutes(health),
-    ...issuerDocuments,
-    ...createStatusDocuments({ flags, version, clock, random }),
-    ...metricsRoutes(metrics, slis),
-    [configzPath]: createConfigzDocument(flags, records, clock),
-  };
-}

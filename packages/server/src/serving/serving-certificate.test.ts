@@ -4,6 +4,8 @@ import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { expect, test } from '@jest/globals';
 import { testAuthority } from '../../../certificates/test/test-authority.ts';
 import { parseFlags } from '../flags/flags.ts';
+import { readSettings } from '../flags/flag.ts';
+import { servingSettingsOf } from './serving-settings.ts';
 import { followServingCertificate, loadServingCertificate } from './serving-certificate.ts';
 
 test('a failed reload names the flag and the file, as a failed start does', async () => {
@@ -13,8 +15,8 @@ test('a failed reload names the flag and the file, as a failed start does', asyn
     ['key', privateKey],
   ]);
   const files = { read: async (path: string) => Buffer.from(requireValue(contents.get(path), 'the file')) };
-  const flags = parseFlags(['--tls-cert-file=crt', '--tls-private-key-file=key']);
-  const load = (): Promise<void> => loadServingCertificate(flags, files as never); // it only reads
+  const settings = readSettings(servingSettingsOf, parseFlags(['--tls-cert-file=crt', '--tls-private-key-file=key']));
+  const load = (): Promise<void> => loadServingCertificate(settings, files as never); // it only reads
   await load();
   contents.set('crt', certificate.slice(0, 100));
   await expect(load()).rejects.toThrow('--tls-cert-file: crt holds no certificate in PEM');
@@ -40,6 +42,10 @@ test.each([
   const environment = { clock, random: seededRandom(1), files };
   await expect(
     // It opens nothing before that.
-    followServingCertificate(parseFlags(['--cert-dir=there']), { environment, log } as never, new CleanupStack()),
+    followServingCertificate(
+      readSettings(servingSettingsOf, parseFlags(['--cert-dir=there'])),
+      { environment, log } as never,
+      new CleanupStack(),
+    ),
   ).rejects.toThrow(/^--cert-dir: the certificate in there cannot be used: [^\n]*$/);
 });

@@ -3,48 +3,36 @@ import { type CleanupStack, errorMessage } from '@cluster-apiserver/base';
 import { createSelfSigned } from '@cluster-apiserver/certificates';
 import { checkCertificate, type ServingCertificate } from '@cluster-apiserver/pipeline';
 import type { Log } from '@cluster-apiserver/telemetry';
-import type { Environment } from '../environment.ts';
-import type { CertificateMeasures } from '../files/certificate-measures.ts';
-import { type FlagFile, readFlagFiles } from '../files/flag-files.ts';
-import { type FileObservers, type Followed, followFiles } from '../files/follow-files.ts';
-import { requireCertificatePair } from '../files/pem-files.ts';
+import type { ServerContext } from '../configuration/context.ts';
+import type { Environment, Files } from '../environment.ts';
+import { readFlagFiles } from '../files/flag-files.ts';
+import { type Followed, followFiles } from '../files/follow-files.ts';
+import { type CertificateFiles, requireCertificatePair } from '../files/pem-files.ts';
 import { FlagError } from '../flags/flag.ts';
-import type { ServerFlags } from '../flags/flags.ts';
-
-const [certFlag, keyFlag] = ['tls-cert-file', 'tls-private-key-file'] as const;
-
-type Environ = Pick<Environment, 'clock' | 'random' | 'files'>;
-
-export interface ServingCertificateContext extends FileObservers {
-  readonly environment: Environ;
-  readonly certificates: CertificateMeasures;
-}
+import type { ServingSettings } from './serving-settings.ts';
 
 /** The serving certificate of the flags, or a self-signed one in --cert-dir, generated if it does not exist. */
 export async function followServingCertificate(
-  flags: ServerFlags,
-  { certificates, ...context }: ServingCertificateContext,
+  { certificate, certificateDirectory }: ServingSettings,
+  context: ServerContext,
   cleanup: CleanupStack,
 ): Promise<Followed<ServingCertificate>> {
-  const isGiven = flags[certFlag] !== '';
-  const [certFile, keyFile]: CertificateFiles = isGiven
-    ? filesOf(flags)
-    : [
-        { flag: certFlag, path: path.join(flags['cert-dir'], 'apiserver.crt') },
-        { flag: keyFlag, path: path.join(flags['cert-dir'], 'apiserver.key') },
-      ];
-  if (!isGiven) await generateIfMissing([certFile, keyFile], flags['cert-dir'], context.environment, context.log);
+  const pair = certificate ?? {
+    cert: { flag: 'tls-cert-file', path: path.join(certificateDirectory, 'apiserver.crt') },
+    key: { flag: 'tls-private-key-file', path: path.join(certificateDirectory, 'apiserver.key') },
+  };
+  if (!certificate) await generateIfMissing(pair, certificateDirectory, context.environment, context.log);
   const followed = await followFiles(
     {
       name: 'serving certificate',
       files: [
-        { ...certFile, kind: 'certificate' },
-        { ...keyFile, kind: 'private key' },
+        { ...pair.cert, kind: 'certificate' },
+        { ...pair.key, kind: 'private key' },
       ],
-      read: () => readFlagFiles([certFile, keyFile], context.environment.files),
+      read: () => readFlagFiles([pair.cert, pair.key], context.environment.files),
       bytesOf: (contents) => contents,
-      build: (contents) => parsePair([certFile, keyFile], contents),
-      measures: certificates('serving', ['serving', undefined]),
+      build: (contents) => parsePair(pair, contents),
+      measures: context.certificates('serving', ['serving', undefined]),
     },
     context,
   );
@@ -53,30 +41,21 @@ export async function followServingCertificate(
 }
 
 /** Throws a FlagError for files that cannot be used. */
-export async function loadServingCertificate(flags: ServerFlags, files: Environ['files']): Promise<void> {
-  if (flags[certFlag] === '' || flags[keyFlag] === '') return;
-  const pair = filesOf(flags);
-  parsePair(pair, await readFlagFiles(pair, files));
+export async function loadServingCertificate({ certificate: pair }: ServingSettings, files: Files): Promise<void> {
+  if (pair) parsePair(pair, await readFlagFiles([pair.cert, pair.key], files));
 }
 
-type CertificateFiles = readonly [cert: FlagFile, key: FlagFile];
-
-const filesOf = (flags: ServerFlags): CertificateFiles => [
-  { flag: certFlag, path: flags[certFlag] },
-  { flag: keyFlag, path: flags[keyFlag] },
-];
-
 /** Also throws while only one of the two files has been replaced. */
-function parsePair([certFile, keyFile]: CertificateFiles, contents: readonly Buffer[]): ServingCertificate {
+function parsePair(files: CertificateFiles, contents: readonly Buffer[]): ServingCertificate {
   const [cert = Buffer.alloc(0), key = Buffer.alloc(0)] = contents;
-  requireCertificatePair(certFile, keyFile, { cert, key });
+  requireCertificatePair(files, { cert, key });
   return { cert, key };
 }
 
 async function generateIfMissing(
-  [certFile, keyFile]: CertificateFiles,
+  { cert: certFile, key: keyFile }: CertificateFiles,
   directory: string,
-  { clock, random, files }: Environ,
+  { clock, random, files }: Environment,
   log: Log,
 ): Promise<void> {
   const read = async (): Promise<ServingCertificate> => ({

@@ -4,7 +4,6 @@ import { StoredKinds } from '@cluster-apiserver/registry';
 import { createHealth, createLog, createMetrics } from '@cluster-apiserver/telemetry';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { expect, test } from '@jest/globals';
-import { parseFlags } from '../flags/flags.ts';
 import { createFileRecords } from '../files/file-records.ts';
 import { openEncryption } from './encryption.ts';
 
@@ -33,8 +32,7 @@ function open(
     kind: 'EncryptionConfiguration',
     resources: lists,
   };
-  const options = {
-    flags: parseFlags(lists ? ['--encryption-provider-config=file'] : []),
+  const context = {
     environment: {
       clock,
       random: seededRandom(1),
@@ -45,10 +43,11 @@ function open(
     log: createLog({ clock, format: 'text', verbosity: 0, pid: 1, write: (line) => lines.push(line) }),
     serverId: '',
     records: createFileRecords(clock, metrics),
-    storedKinds: new StoredKinds('/registry', kinds),
     health: createHealth({ clock, checked: () => {}, failed: () => {} }),
   };
-  return openEncryption(options as never, new CleanupStack()); // it uses no more of the environment
+  const encryption = lists && { file: { flag: 'encryption-provider-config', path: 'file' }, reloads: false };
+  const storedKinds = new StoredKinds('/registry', kinds);
+  return openEncryption(encryption, storedKinds, context as never, new CleanupStack()); // it uses no more of it
 }
 
 test('the providers of an object are found by the place of its kind, which may have several segments', async () => {

@@ -15,34 +15,33 @@ import {
 import type { Endpoint, Health, Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import { type ProviderFactory, createProviderFactory } from './encryption-providers.ts';
-import type { WiringContext } from '../configuration/context.ts';
-import { fileOf } from '../files/flag-files.ts';
+import type { ServerContext } from '../configuration/context.ts';
+import type { StorageSettings } from './storage-settings.ts';
 import { followConfiguration } from '../files/follow-configuration.ts';
 
 /** Encryption at rest by the current configuration. */
 export interface Encryption {
   readonly transformer: Transformer;
   /** Called when previously unreadable values may have become readable. */
-  onChange(listener: () => void): void;
-}
-
-export interface EncryptionOptions extends WiringContext {
-  readonly storedKinds: StoredKinds;
-  readonly health: Health;
+  readonly onChange: (listener: () => void) => void;
 }
 
 const flag = 'encryption-provider-config';
 
-export async function openEncryption(options: EncryptionOptions, cleanup: CleanupStack): Promise<Encryption> {
-  const { flags, storedKinds, environment, metrics, health, log } = options;
+export async function openEncryption(
+  settings: StorageSettings['encryption'],
+  storedKinds: StoredKinds,
+  context: ServerContext,
+  cleanup: CleanupStack,
+): Promise<Encryption> {
+  const { environment, metrics, log, health } = context;
   const listeners: (() => void)[] = [];
   const readable = (): void => {
     for (const listener of listeners) listener();
   };
   const makeProvider = createProviderFactory({ environment, metrics, log, recovered: readable });
-  const file = fileOf(flags, flag);
-  if (!file) return { transformer: createPlainTransformer(log), onChange: () => {} };
-  const reloads = flags[`${flag}-automatic-reload`];
+  if (!settings) return { transformer: createPlainTransformer(log), onChange: () => {} };
+  const { file, reloads } = settings;
   const { current, onChange } = await followConfiguration(
     {
       file,
@@ -55,7 +54,7 @@ export async function openEncryption(options: EncryptionOptions, cleanup: Cleanu
       accept: (next) => findPluginErrors(next).forEach(raise),
       retire: (old) => old.retire(),
     },
-    options,
+    context,
     cleanup,
   );
   onChange(readable);

@@ -1,24 +1,24 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
 import type { GetCredentials } from '@cluster-apiserver/storage';
 import type { Files } from '../environment.ts';
-import type { CertificateMeasures } from '../files/certificate-measures.ts';
-import { type FlagFile, fileOf, readFlagFile, withAllFaults } from '../files/flag-files.ts';
-import { type FileObservers, followFiles } from '../files/follow-files.ts';
+import type { ServerContext } from '../configuration/context.ts';
+import { type FlagFile, readFlagFile, withAllFaults } from '../files/flag-files.ts';
+import { followFiles } from '../files/follow-files.ts';
 import { requireCertificatePair, requireCertificates } from '../files/pem-files.ts';
-import type { ServerFlags } from '../flags/flags.ts';
+import type { StorageSettings } from './storage-settings.ts';
 
 const roles = ['ca', 'cert', 'key'] as const;
+type CredentialSettings = Pick<StorageSettings, 'caFile' | 'clientCertificate'>;
 type Role = (typeof roles)[number];
 type Credentials = Readonly<Partial<Record<Role, Buffer>>>;
 
 /** The TLS credentials for new connections to etcd, reloaded when their files change. */
 export async function followEtcdCredentials(
-  flags: ServerFlags,
-  certificates: CertificateMeasures,
-  context: FileObservers & { readonly environment: { readonly files: Files } },
+  settings: CredentialSettings,
+  context: ServerContext,
   cleanup: CleanupStack,
 ): Promise<GetCredentials> {
-  const files = credentialFiles(flags);
+  const files = credentialFiles(settings);
   if (files.length === 0) return () => undefined;
   const followed = await followFiles(
     {
@@ -26,8 +26,8 @@ export async function followEtcdCredentials(
       files: files.map(({ role, ...file }) => ({ ...file, kind: kinds[role] })),
       read: () => readCredentials(files, context.environment.files),
       bytesOf: (credentials) => files.map(({ role }) => credentials[role] ?? ''),
-      build: (credentials) => requireUsable(files, credentials),
-      measures: certificates(
+      build: (credentials) => requireUsable(settings, credentials),
+      measures: context.certificates(
         'etcd-client',
         files.map(({ role }) => uses[role]),
       ),
@@ -39,9 +39,9 @@ export async function followEtcdCredentials(
 }
 
 /** Throws a FlagError for files that cannot be used. */
-export async function loadEtcdCredentials(flags: ServerFlags, reader: Files): Promise<void> {
-  const files = credentialFiles(flags);
-  requireUsable(files, await readCredentials(files, reader));
+export async function loadEtcdCredentials(settings: CredentialSettings, reader: Files): Promise<void> {
+  const files = credentialFiles(settings);
+  requireUsable(settings, await readCredentials(files, reader));
 }
 
 const kinds: Readonly<Record<Role, string>> = { ca: 'certificates', cert: 'certificate', key: 'private key' };
@@ -49,12 +49,8 @@ const uses = { ca: 'etcd-ca', cert: 'etcd-client', key: undefined } as const;
 
 type CredentialFile = FlagFile & { readonly role: Role };
 
-function credentialFiles(flags: ServerFlags): readonly CredentialFile[] {
-  const files = {
-    ca: fileOf(flags, 'etcd-cafile'),
-    cert: fileOf(flags, 'etcd-certfile'),
-    key: fileOf(flags, 'etcd-keyfile'),
-  };
+function credentialFiles({ caFile, clientCertificate }: CredentialSettings): readonly CredentialFile[] {
+  const files = { ca: caFile, ...clientCertificate };
   return roles.flatMap((role) => (files[role] ? { role, ...files[role] } : []));
 }
 
@@ -64,10 +60,9 @@ const readCredentials = async (files: readonly CredentialFile[], reader: Files):
   );
 
 /** Also throws while only one of the two files of a pair has been replaced. */
-function requireUsable(files: readonly CredentialFile[], credentials: Credentials): Credentials {
-  const [caFile, certFile, keyFile] = roles.map((role) => files.find((one) => one.role === role));
+function requireUsable({ caFile, clientCertificate }: CredentialSettings, credentials: Credentials): Credentials {
   const { ca, cert, key } = credentials;
   if (caFile && ca) requireCertificates(caFile, ca);
-  if (certFile && keyFile && cert && key) requireCertificatePair(certFile, keyFile, { cert, key });
+  if (clientCertificate && cert && key) requireCertificatePair(clientCertificate, { cert, key });
   return credentials;
 }

@@ -10,7 +10,9 @@ import { testAuthority } from '../../../certificates/test/test-authority.ts';
 import { parseFlags } from '../flags/flags.ts';
 import { createCertificateMeasures } from '../files/certificate-measures.ts';
 import { createFileRecords } from '../files/file-records.ts';
+import { readSettings } from '../flags/flag.ts';
 import { openStorage } from './storage.ts';
+import { storageSettingsOf } from './storage-settings.ts';
 
 const pollMs = 10_000;
 
@@ -52,15 +54,13 @@ async function openWithFiles() {
   const log = createLog({ clock, format: 'text', verbosity: 0, pid: 1, write: (line) => lines.push(line) });
   const metrics = createMetrics({ ofProcess: false });
   const records = createFileRecords(clock, metrics);
-  const storage = {
-    ownPrefix: '/registry/.own/',
-    transformer: identity,
-    metrics,
-    certificates: createCertificateMeasures(metrics),
-    records,
-    storedKinds: new StoredKinds('/registry'),
-  };
-  const { client } = await openStorage(flags, storage, environment as never, log, cleanup); // it uses no more of them
+  const context = { environment, metrics, log, records, certificates: createCertificateMeasures(metrics) };
+  const { client } = await openStorage(
+    readSettings(storageSettingsOf, flags),
+    { transformer: identity, storedKinds: new StoredKinds('/registry') },
+    context as never, // it uses no more of it
+    cleanup,
+  );
   return {
     clock,
     cleanup,

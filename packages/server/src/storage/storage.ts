@@ -9,50 +9,35 @@ import {
   type Transformer,
   type WatchCacheEvent,
 } from '@cluster-apiserver/storage';
-import type { Log, Metrics } from '@cluster-apiserver/telemetry';
+import type { Log } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
-import type { ServerFlags } from '../flags/flags.ts';
-import type { Environment } from '../environment.ts';
-import type { CertificateMeasures } from '../files/certificate-measures.ts';
-import type { FileRecords } from '../files/file-records.ts';
+import type { ServerContext } from '../configuration/context.ts';
 import { publishDatabaseSize } from './database-size.ts';
 import { createEtcdMeasures, type StorageMeasures } from './etcd-measures.ts';
 import { followEtcdCredentials } from './etcd-credentials.ts';
+import type { StorageSettings } from './storage-settings.ts';
 
 /** The etcd client, and the store that encrypts values. */
 export async function openStorage(
-  flags: ServerFlags,
-  {
-    ownPrefix,
-    transformer,
-    metrics,
-    storedKinds,
-    certificates,
-    records,
-  }: {
-    readonly certificates: CertificateMeasures;
-    readonly records: FileRecords;
-    readonly ownPrefix: string;
-    readonly transformer: Transformer;
-    readonly metrics: Metrics;
-    readonly storedKinds: StoredKinds;
-  },
-  environment: Environment,
-  log: Log,
+  settings: StorageSettings,
+  { storedKinds, transformer }: { readonly storedKinds: StoredKinds; readonly transformer: Transformer },
+  context: ServerContext,
   cleanup: CleanupStack,
 ): Promise<{ client: EtcdClient; store: FollowedStore; measures: StorageMeasures }> {
+  const { endpoints, electionTimeoutMs, ownPrefix } = settings;
+  const { environment, metrics, log } = context;
   const measures = createEtcdMeasures(metrics, storedKinds);
   const etcdLog = log.withName('etcd');
   const { clock, random, connectEtcd } = environment;
-  const credentials = await followEtcdCredentials(flags, certificates, { environment, log, records }, cleanup);
+  const credentials = await followEtcdCredentials(settings, context, cleanup);
   const client = new EtcdClient({
-    endpoints: flags['etcd-servers'],
-    connect: connectEtcd(clock, credentials, { electionTimeoutMs: flags['etcd-election-timeout'] }),
+    endpoints,
+    connect: connectEtcd(clock, credentials, { electionTimeoutMs }),
     clock,
     random,
     // Below the prefix: the etcd user may have permissions for that only.
     probeKey: `${ownPrefix}head`,
-    electionTimeoutMs: flags['etcd-election-timeout'],
+    electionTimeoutMs,
     measures,
     report: (event) => reportEtcd(event, etcdLog, measures),
   });

@@ -1,4 +1,4 @@
-/** A server that cannot start ends with lines that name the flags. What needs no system is in server/configuration/check-flags.test.ts. */
+/** A server that cannot start ends with lines that name the flags. What needs no system is in server/configuration/settings.test.ts. */
 import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';

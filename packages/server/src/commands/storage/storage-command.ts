@@ -3,12 +3,14 @@ import { kinds as kindsOf } from '@cluster-apiserver/kinds';
 import { StoredKinds } from '@cluster-apiserver/registry';
 import { etcdStore, rawTransformer } from '@cluster-apiserver/storage';
 import { createHealth, createMetrics, type Log } from '@cluster-apiserver/telemetry';
-import { FlagError, parseFlags, type ServerFlags } from '../../flags/flags.ts';
+import type { ServerContext } from '../../configuration/context.ts';
+import { FlagError, readSettings } from '../../flags/flag.ts';
+import { parseFlags, type ServerFlags } from '../../flags/flags.ts';
 import type { Environment } from '../../environment.ts';
 import { createCertificateMeasures } from '../../files/certificate-measures.ts';
 import { createFileRecords } from '../../files/file-records.ts';
 import { openEncryption } from '../../storage/encryption.ts';
-import { getKeyPrefixes } from '../../storage/key-prefixes.ts';
+import { storageSettingsOf } from '../../storage/storage-settings.ts';
 import { openStorage } from '../../storage/storage.ts';
 import { inspect } from './inspect.ts';
 import { rewrite } from './rewrite.ts';
@@ -32,18 +34,21 @@ export async function storageCommand(
   const { clock } = environment;
   const cleanup = new CleanupStack();
   try {
-    const { keyPrefix, ownPrefix } = getKeyPrefixes(flags);
+    const settings = readSettings(storageSettingsOf, flags);
+    const { keyPrefix, ownPrefix, eventLifetimeSeconds } = settings;
     const metrics = createMetrics({ ofProcess: false });
-    const health = createHealth({ clock, failed: () => {} });
-    const serverId = environment.random.uuid();
-    const kinds = kindsOf({ eventLifetimeSeconds: Math.ceil(flags['event-ttl'] / 1000) });
-    const storedKinds = new StoredKinds(keyPrefix, kinds);
-    const records = createFileRecords(clock, metrics);
-    const options = { flags, storedKinds, environment, metrics, health, log, serverId, records };
-    const { transformer } = await openEncryption(options, cleanup);
-    const certificates = createCertificateMeasures(metrics);
-    const storage = { ownPrefix, transformer, metrics, certificates, records, storedKinds };
-    const { client, store } = await openStorage(flags, storage, environment, log, cleanup);
+    const context: ServerContext = {
+      environment,
+      metrics,
+      log,
+      serverId: environment.random.uuid(),
+      records: createFileRecords(clock, metrics),
+      certificates: createCertificateMeasures(metrics),
+      health: createHealth({ clock, failed: () => {} }),
+    };
+    const storedKinds = new StoredKinds(keyPrefix, kindsOf({ eventLifetimeSeconds }));
+    const { transformer } = await openEncryption(settings.encryption, storedKinds, context, cleanup);
+    const { client, store } = await openStorage(settings, { storedKinds, transformer }, context, cleanup);
     const walk = { keyPrefix, ownPrefix, clock, print, signal };
     if (command === 'inspect')
       return await inspect(

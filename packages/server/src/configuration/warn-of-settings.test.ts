@@ -3,14 +3,24 @@ import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { expect, test } from '@jest/globals';
 import type { Files } from '../environment.ts';
 import { parseFlags } from '../flags/flags.ts';
-import { warnOfFlags } from './warn-of-flags.ts';
+import { authenticationSettingsOf } from '../authentication/authentication-settings.ts';
+import { readSettings } from '../flags/flag.ts';
+import { servingSettingsOf } from '../serving/serving-settings.ts';
+import { storageSettingsOf } from '../storage/storage-settings.ts';
+import { warnOfSettings } from './warn-of-settings.ts';
 
 async function warningsOf(args: readonly string[], mode = 0o600): Promise<readonly string[]> {
   const lines: string[] = [];
   const write = (line: string): void => void lines.push(line);
   const log = createLog({ clock: fakeClock(), format: 'text', verbosity: 0, pid: 1, write });
+  const flags = parseFlags(args);
+  const settings = {
+    storage: readSettings(storageSettingsOf, flags),
+    serving: readSettings(servingSettingsOf, flags),
+    authentication: readSettings(authenticationSettingsOf, flags),
+  };
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- no other function is called
-  await warnOfFlags(parseFlags(args), { mode: async () => mode } as Partial<Files> as Files, log);
+  await warnOfSettings(settings, { mode: async () => mode } as Partial<Files> as Files, log);
   return lines.map((line) => /"([^"]*)"/.exec(line)?.[1] ?? '');
 }
 

@@ -1,8 +1,7 @@
 import { durationMs, fraction, integer, list } from '../flags/flag.ts';
-import { controllers } from '../controllers/controller-list.ts';
 
-/** Flags of requests and of the server as a whole. */
-export const genericFlags = {
+/** Flags of requests. */
+export const requestFlags = {
   'request-timeout': durationMs({
     default: '1m0s',
     help: 'Maximum duration of a non-watch request.',
@@ -54,8 +53,4 @@ export const genericFlags = {
     { default: '1', help: 'Number of concurrent deletions per collection delete.' },
     [1, 1000],
   ),
-  controllers: list({
-    default: '*',
-    help: `Controllers to run: * for all, name for one, -name for all but one. There are ${Object.keys(controllers).join(', ')}.`,
-  }),
 };

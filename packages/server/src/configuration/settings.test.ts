@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { FlagError, flagGroups, parseFlags } from '../flags/flags.ts';
 import type { Flag } from '../flags/flag.ts';
-import { checkFlags } from './check-flags.ts';
+import { loadSettings } from './settings.ts';
 
 const files: Readonly<Record<string, string | Error>> = {
   missing: new Error("ENOENT: no such file or directory, open 'missing'"),
@@ -29,7 +29,7 @@ const environment = {
 
 async function faultsOf(...args: readonly string[]): Promise<readonly string[]> {
   try {
-    await checkFlags(parseFlags(args), environment);
+    await loadSettings(parseFlags(args), environment);
     return [];
   } catch (error) {
     if (error instanceof FlagError) return error.faults;
@@ -183,4 +183,28 @@ test.each([
   [['--encryption-provider-config-automatic-reload'], 'needs --encryption-provider-config'],
 ])('flags conflict also with their default values: %j', async (args, fault) => {
   expect((await faultsOf(...args)).join('\n')).toContain(fault);
+});
+
+test('a wrong flag of each part of the server is reported, once', async () => {
+  expect(
+    await faultsOf(
+      '--audit-log-truncate-max-batch-size=1',
+      '--authorization-mode=Node',
+      '--controllers=zork',
+      '--cors-allowed-origins=(',
+      '--etcd-certfile=zork',
+      '--feature-gates=zork=true',
+      '--service-account-jwks-uri=https://a',
+      '--system-namespaces=A',
+    ),
+  ).toEqual([
+    '--etcd-certfile and --etcd-keyfile go together',
+    '--cors-allowed-origins: "(" is no regular expression',
+    expect.stringContaining('--service-account-jwks-uri means nothing without --service-account-issuer'),
+    expect.stringContaining('--authorization-mode: there are no nodes here'),
+    expect.stringContaining('--system-namespaces: "A" is no name of a namespace'),
+    '--audit-log-truncate-max-batch-size must be at least --audit-log-truncate-max-event-size',
+    expect.stringContaining('--controllers: there is no "zork"'),
+    expect.stringContaining('--feature-gates: '),
+  ]);
 });

@@ -1,0 +1,38 @@
+import type { Log } from '@cluster-apiserver/telemetry';
+import { asError } from '../as-error.ts';
+import type { Files } from '../environment.ts';
+import type { Settings } from './settings.ts';
+
+const readableByAll = 0o004;
+
+/** Warns of settings that are valid, and that an operator may not have meant. */
+export async function warnOfSettings(
+  { storage, serving, authentication }: Pick<Settings, 'storage' | 'serving' | 'authentication'>,
+  files: Files,
+  log: Log,
+): Promise<void> {
+  const { clientCaFile, frontProxies, file, tokenFile, tokenWebhook, oidc, serviceAccounts } = authentication;
+  if (!storage.encryption)
+    log.withName('encryption').warn('objects are stored unencrypted: --encryption-provider-config is not set');
+  // Each lets some clients be more than anonymous.
+  if (!(clientCaFile ?? frontProxies.caFile ?? file ?? tokenFile ?? tokenWebhook ?? oidc ?? serviceAccounts))
+    log.withName('authentication').warn('no authenticator is configured: all requests are anonymous');
+  const secretFiles = [
+    storage.encryption?.file,
+    serving.certificate?.key,
+    storage.clientCertificate?.key,
+    serviceAccounts?.signingKey,
+    tokenFile,
+  ];
+  for (const secret of secretFiles) {
+    if (!secret) continue;
+    const { flag, path } = secret;
+    try {
+      const mode = await files.mode(path);
+      if ((mode & readableByAll) !== 0)
+        log.warn('file with secrets is readable by all users of the machine', { flag, file: path });
+    } catch (error) {
+      log.warn('cannot tell who can read a file with secrets', { flag, file: path, error: asError(error) });
+    }
+  }
+}

@@ -1,0 +1,9 @@
+import { list } from '../flags/flag.ts';
+import { controllers } from './controller-list.ts';
+
+export const controllerFlags = {
+  controllers: list({
+    default: '*',
+    help: `Controllers to run: * for all, name for one, -name for all but one. There are ${Object.keys(controllers).join(', ')}.`,
+  }),
+};

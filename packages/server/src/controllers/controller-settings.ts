@@ -1,0 +1,34 @@
+import { nearestName } from '@cluster-apiserver/base';
+import type { FlagValues } from '../flags/flag.ts';
+import type { controllerFlags } from './controller-flags.ts';
+import { controllers } from './controller-list.ts';
+
+export interface ControllerSettings {
+  /** Names of the controllers to run. */
+  readonly chosen: ReadonlySet<string>;
+}
+
+const names = Object.keys(controllers);
+
+/** `*` enables all, `name` one, `-name` disables one; the last word about a controller wins. */
+export function controllerSettingsOf(
+  { controllers: words }: FlagValues<typeof controllerFlags>,
+  problems: string[],
+): ControllerSettings {
+  for (const word of words) {
+    const name = word.replace(/^-/, '');
+    if (name === '*' || names.includes(name)) continue;
+    const nearest = nearestName(name, names);
+    problems.push(
+      `--controllers: there is no ${JSON.stringify(name)}; ${nearest ? `did you mean ${nearest}?` : `there is ${names.join(', ')}`}`,
+    );
+  }
+  const onlyExceptions = words.length > 0 && words.every((word) => word.startsWith('-'));
+  const chosen = new Set(onlyExceptions ? names : []);
+  for (const word of words) {
+    if (word === '*') for (const name of names) chosen.add(name);
+    else if (word.startsWith('-')) chosen.delete(word.slice(1));
+    else chosen.add(word);
+  }
+  return { chosen };
+}

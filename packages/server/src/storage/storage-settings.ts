@@ -1,0 +1,43 @@
+import { type FlagFile, fileOf } from '../files/flag-files.ts';
+import { type CertificateFiles, certificateFilesOf } from '../files/pem-files.ts';
+import { type FlagValues, isGiven } from '../flags/flag.ts';
+import type { etcdFlags } from './etcd-flags.ts';
+
+export interface StorageSettings {
+  readonly endpoints: readonly string[];
+  /** Prefix of the keys of all kinds, such as /registry. */
+  readonly keyPrefix: string;
+  /** Keys of the servers themselves. They share the prefix so that one watch also sees them. */
+  readonly ownPrefix: string;
+  readonly caFile: FlagFile | undefined;
+  readonly clientCertificate: CertificateFiles | undefined;
+  readonly electionTimeoutMs: number;
+  /** 0 if this server requests no compaction. */
+  readonly compactionIntervalMs: number;
+  /** Undefined to store everything in clear. */
+  readonly encryption: { readonly file: FlagFile; readonly reloads: boolean } | undefined;
+  readonly eventLifetimeSeconds: number;
+}
+
+const encryptionFlag = 'encryption-provider-config';
+
+export function storageSettingsOf(values: FlagValues<typeof etcdFlags>, problems: string[]): StorageSettings {
+  const keyPrefix = values['etcd-prefix'].replace(/\/+$/, '');
+  const encryptionFile = fileOf(values, encryptionFlag);
+  const reloads = values[`${encryptionFlag}-automatic-reload`];
+  // A variable that a script forgot to set must not store everything in clear.
+  if (!encryptionFile && isGiven(values, encryptionFlag))
+    problems.push(`--${encryptionFlag}: the path is empty; leave out the flag to store everything unencrypted`);
+  else if (!encryptionFile && reloads) problems.push(`--${encryptionFlag}-automatic-reload: needs --${encryptionFlag}`);
+  return {
+    endpoints: values['etcd-servers'],
+    keyPrefix,
+    ownPrefix: `${keyPrefix}/.own/`,
+    caFile: fileOf(values, 'etcd-cafile'),
+    clientCertificate: certificateFilesOf(values, ['etcd-certfile', 'etcd-keyfile'], problems),
+    electionTimeoutMs: values['etcd-election-timeout'],
+    compactionIntervalMs: values['etcd-compaction-interval'],
+    encryption: encryptionFile && { file: encryptionFile, reloads },
+    eventLifetimeSeconds: Math.ceil(values['event-ttl'] / 1000),
+  };
+}
