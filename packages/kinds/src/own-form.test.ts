@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
-import { bytesOf, encodeProtobuf, encodeStored, toCanonical } from '@cluster-apiserver/model/codec';
+import { bytesOf, encodeProtobuf, encodeStored } from '@cluster-apiserver/model/codec';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { decode } from '@cluster-apiserver/model/schema';
 import { randomObject } from '../../model/test/random-object.ts';
@@ -22,7 +22,7 @@ describe.each(stored.map((kind) => [kind.kind, kind] as const))('a stored %s', (
   test('of ours is left as it is', () => {
     for (const object of some(1)) {
       const bytes = bytesOf(encodeStored(object));
-      expect(toCanonical(kind, bytes)).toBe(bytes);
+      expect(kind.storage.form.renew(bytes)).toBe(bytes);
     }
   });
 
@@ -31,9 +31,9 @@ describe.each(stored.map((kind) => [kind.kind, kind] as const))('a stored %s', (
       const ours = bytesOf(encodeStored(object)).toString();
       const { metadata, ...rest } = object;
       const backwards = Object.fromEntries(Object.entries({ ...rest, metadata, unheardOf: 1 }).toReversed());
-      expect(toCanonical(kind, encodeProtobuf(schema, object as never)).toString()).toBe(ours);
-      expect(toCanonical(kind, Buffer.from(`${ours}\n`)).toString()).toBe(ours);
-      expect(toCanonical(kind, Buffer.from(` ${JSON.stringify(backwards)} `)).toString()).toBe(ours);
+      expect(kind.storage.form.renew(encodeProtobuf(schema, object as never)).toString()).toBe(ours);
+      expect(kind.storage.form.renew(Buffer.from(`${ours}\n`)).toString()).toBe(ours);
+      expect(kind.storage.form.renew(Buffer.from(` ${JSON.stringify(backwards)} `)).toString()).toBe(ours);
     }
   });
 
@@ -43,10 +43,10 @@ describe.each(stored.map((kind) => [kind.kind, kind] as const))('a stored %s', (
       { ...object, kind: 'Other' },
       { ...object, apiVersion: 'v2' },
     ]) {
-      expect(() => toCanonical(kind, encodeProtobuf(schema, other))).toThrow('it is no');
-      expect(() => toCanonical(kind, Buffer.from(JSON.stringify(other)))).toThrow('it is no');
+      expect(() => kind.storage.form.renew(encodeProtobuf(schema, other))).toThrow('it is no');
+      expect(() => kind.storage.form.renew(Buffer.from(JSON.stringify(other)))).toThrow('it is no');
     }
     for (const text of ['', '\n', 'null\n', '[]\n', '1', '{', 'k8s', 'k8s\0', '{"kind":"Other"'])
-      expect(() => toCanonical(kind, Buffer.from(text))).toThrow();
+      expect(() => kind.storage.form.renew(Buffer.from(text))).toThrow();
   });
 });

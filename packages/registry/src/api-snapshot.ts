@@ -3,7 +3,9 @@ import type { Resource } from './resource.ts';
 
 /** What is served at one time. It never changes: a request keeps the snapshot that it began with. */
 export class ApiSnapshot {
-  /** All versions of all kinds, the stored one of each first. */
+  /** All versions of all kinds, the stored one of each first, whether clients see them or not. */
+  readonly all: readonly Resource[];
+  /** Those that clients see. */
   readonly resources: readonly Resource[];
   /** One for each kind, in its stored version. */
   readonly stored: readonly Resource[];
@@ -14,18 +16,20 @@ export class ApiSnapshot {
   readonly #byGroupKind = new Map<string, Resource>();
   readonly #byVersion = new Map<ServedKind, Resource>();
 
-  constructor(resources: readonly Resource[], isLoading = false) {
-    this.resources = resources;
-    this.stored = resources.filter(({ kind, served }) => kind === served);
+  constructor(all: readonly Resource[], isLoading = false) {
+    this.all = all;
+    this.resources = all.filter(({ served }) => served.isServed);
+    this.stored = all.filter(({ kind, served }) => kind === served);
     this.isLoading = isLoading;
-    for (const resource of resources) {
+    for (const resource of all) this.#byVersion.set(resource.served, resource);
+    for (const resource of this.resources) {
       const { served } = resource;
       this.#byPath.set(pathOf(served.group, served.version, served.plural), resource);
       this.#byKind.set(`${served.apiVersion} ${served.kind}`, resource);
-      this.#byVersion.set(served, resource);
     }
     for (const resource of this.stored)
-      for (const { group, kind } of resource.kind.versions) this.#byGroupKind.set(`${group} ${kind}`, resource);
+      for (const { group, kind, isServed } of resource.kind.versions)
+        if (isServed) this.#byGroupKind.set(`${group} ${kind}`, resource);
   }
 
   byPath(group: string, version: string, plural: string): Resource | undefined {
@@ -51,9 +55,9 @@ export class ApiSnapshot {
     return this.ofVersion(kind);
   }
 
-  /** The same objects in their other versions. */
+  /** The same objects in the other versions that clients see. */
   equivalentsOf(version: ServedKind): readonly ServedKind[] {
-    return this.ofVersion(version)?.kind.versions.filter((other) => other !== version) ?? [];
+    return this.ofVersion(version)?.kind.versions.filter((other) => other !== version && other.isServed) ?? [];
   }
 }
 

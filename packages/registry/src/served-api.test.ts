@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { systemClock } from '@cluster-apiserver/base';
+import { requireValue, systemClock } from '@cluster-apiserver/base';
 import { defineKind, type Kind } from '@cluster-apiserver/model/kind';
 import { memoryStore } from '@cluster-apiserver/storage';
 import { openTestRegistry } from '../test/open-test-registry.ts';
@@ -14,7 +14,7 @@ const robotOf = (plural: string, storagePrefix: string, kind = 'Robot'): Kind =>
     singular: 'robot',
     description: '',
     fields: {},
-    storagePrefix,
+    storage: { prefix: storagePrefix },
     otherVersions: [
       { group: 'example.com', version: 'v2', fields: {}, renamed: {}, selectableFields: {}, validate: () => {} },
     ],
@@ -47,6 +47,40 @@ test('a snapshot finds resources by path, kind, group and version, and never cha
   expect(api.current.resources).toEqual([]);
   await api.add(robots);
   expect(seen).toEqual([true]);
+});
+
+test('a version that is not served is stored, read and converted, and has no path', async () => {
+  const { api } = registry;
+  const served = { group: 'example.com', fields: {}, renamed: {}, selectableFields: {}, validate: () => {} };
+  const lamps = defineKind({
+    group: 'example.com',
+    version: 'v3',
+    kind: 'Lamp',
+    plural: 'lamps',
+    singular: 'lamp',
+    description: '',
+    fields: {},
+    isServed: false,
+    otherVersions: [
+      { ...served, version: 'v1', isServed: false },
+      { ...served, version: 'v2' },
+    ],
+  });
+  await api.add(lamps);
+  const { current } = api;
+  const found = requireValue(current.byPath('example.com', 'v2', 'lamps'));
+  for (const version of ['v1', 'v3']) {
+    expect(current.byPath('example.com', version, 'lamps')).toBeUndefined();
+    expect(current.byKind(`example.com/${version}`, 'Lamp')).toBeUndefined();
+  }
+  expect(current.resources).toContain(found);
+  expect(current.stored.map(({ kind }) => kind)).toContain(lamps);
+  expect(current.byGroupKind('example.com', 'Lamp')?.served).toBe(lamps);
+  expect(current.storedOf(found)?.served).toBe(lamps);
+  expect(current.equivalentsOf(lamps)).toEqual([found.served]);
+  expect(current.equivalentsOf(found.served)).toEqual([]);
+  api.remove(lamps);
+  expect(api.current.all).toEqual(registry.api.current.resources);
 });
 
 test('a kind whose names or place another one has is refused, and the other stays served', async () => {

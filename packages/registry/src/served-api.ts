@@ -44,7 +44,7 @@ export class ServedApi implements LiveApi {
    * of its objects must not be those of another kind.
    */
   async add(kind: Kind): Promise<void> {
-    invariant(!this.#present(kind), `${kind.storagePrefix} is the place of a kind that is served already`);
+    invariant(!this.#present(kind), `${kind.storage.prefix} is the place of a kind that is served already`);
     this.#requireOwnNames(kind);
     await this.#load(kind);
   }
@@ -62,37 +62,37 @@ export class ServedApi implements LiveApi {
 
   /** The kind is not served any more; its objects stay where they are stored. All its watches end. */
   remove(kind: Kind): void {
-    const { storagePrefix } = kind;
+    const { prefix } = kind.storage;
     const present = this.#present(kind);
     if (!present) return;
-    this.#loading.delete(storagePrefix);
-    this.#publish(this.#current.resources.filter((one) => one.kind.storagePrefix !== storagePrefix));
+    this.#loading.delete(prefix);
+    this.#publish(this.#current.all.filter((one) => one.kind.storage.prefix !== prefix));
     this.#loader.close(present);
   }
 
   async #load(kind: Kind): Promise<void> {
-    const { storagePrefix } = kind;
-    this.#loading.set(storagePrefix, kind);
-    this.#publish(this.#current.resources);
+    const { prefix } = kind.storage;
+    this.#loading.set(prefix, kind);
+    this.#publish(this.#current.all);
     try {
       const opened = await this.#loader.open(kind);
       // Replaced or removed in the turn in which it was loaded.
-      if (this.#loading.get(storagePrefix) !== kind) return;
-      this.#loading.delete(storagePrefix);
-      const others = this.#current.resources.filter((one) => one.kind.storagePrefix !== storagePrefix);
+      if (this.#loading.get(prefix) !== kind) return;
+      this.#loading.delete(prefix);
+      const others = this.#current.all.filter((one) => one.kind.storage.prefix !== prefix);
       this.#publish([...others, ...opened]);
     } catch (error) {
-      if (this.#loading.get(storagePrefix) === kind) {
-        this.#loading.delete(storagePrefix);
-        this.#publish(this.#current.resources);
+      if (this.#loading.get(prefix) === kind) {
+        this.#loading.delete(prefix);
+        this.#publish(this.#current.all);
       }
       throw error;
     }
   }
 
-  #requireOwnNames({ storagePrefix, versions }: Kind): void {
+  #requireOwnNames({ storage, versions }: Kind): void {
     const present = [...this.#current.stored.map(({ kind }) => kind), ...this.#loading.values()];
-    const others = present.filter((kind) => kind.storagePrefix !== storagePrefix).flatMap((kind) => kind.versions);
+    const others = present.filter((kind) => kind.storage.prefix !== storage.prefix).flatMap((kind) => kind.versions);
     for (const { group, version, plural, kind } of versions) {
       const other = others.find(
         (one) => one.group === group && one.version === version && (one.plural === plural || one.kind === kind),
@@ -102,9 +102,9 @@ export class ServedApi implements LiveApi {
   }
 
   /** The kind that is served from the same place, or will be. */
-  #present({ storagePrefix }: Kind): Kind | undefined {
-    const served = this.#current.stored.find(({ kind }) => kind.storagePrefix === storagePrefix);
-    return this.#loading.get(storagePrefix) ?? served?.kind;
+  #present({ storage: { prefix } }: Kind): Kind | undefined {
+    const served = this.#current.stored.find(({ kind }) => kind.storage.prefix === prefix);
+    return this.#loading.get(prefix) ?? served?.kind;
   }
 
   #publish(resources: readonly Resource[]): void {
@@ -124,7 +124,7 @@ export function mapApi(api: LiveApi, map: (resource: Resource) => Resource): Liv
     return known;
   };
   const snapshotOf = (snapshot: ApiSnapshot): ApiSnapshot => {
-    const known = snapshots.get(snapshot) ?? new ApiSnapshot(snapshot.resources.map(mapped), snapshot.isLoading);
+    const known = snapshots.get(snapshot) ?? new ApiSnapshot(snapshot.all.map(mapped), snapshot.isLoading);
     snapshots.set(snapshot, known);
     return known;
   };

@@ -11,7 +11,7 @@ const kind = (plural: string, storagePrefix: string): Kind =>
     singular: plural,
     description: '',
     fields: {},
-    storagePrefix,
+    storage: { prefix: storagePrefix },
   });
 
 test('the kind of a key is found by a prefix of any number of segments', () => {

@@ -28,8 +28,8 @@ export class StoredKinds {
   }
 
   /** Where the keys of the objects of a kind begin. */
-  prefixOf({ storagePrefix }: Kind): string {
-    return `${this.keyPrefix}/${storagePrefix}/`;
+  prefixOf({ storage }: Kind): string {
+    return `${this.keyPrefix}/${storage.prefix}/`;
   }
 
   ofKey(key: string): Kind | undefined {

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { bytesOf, encodeStored } from '@cluster-apiserver/model/codec';
-import type { KubeObject } from '@cluster-apiserver/model/kind';
+import { defineKind, type KubeObject } from '@cluster-apiserver/model/kind';
 import { revision } from '@cluster-apiserver/storage';
 import { robotKind } from '../test/robot-kind.ts';
 import { readStored } from './stored-object.ts';
@@ -39,4 +39,42 @@ test.each([false, true])('label values are not in the string table of V8, writte
   const { labels } = readStored(robotKind, isOwn ? { ...stored, source: source as KubeObject } : stored, 'ship/marvin');
   expect(labels).toEqual({ number: '12345' });
   expect(isInternalized(labels?.['number'] ?? '')).toBe(false);
+});
+
+test('a stored form of its own decides what is written, and what a stored value is served as', () => {
+  const withColor = (bytes: Buffer): Buffer =>
+    Buffer.from(
+      bytes
+        .toString()
+        .replace(/("uid":"[^"]*"}),?/, '$1,"color":"red",')
+        .replace(',}', '}'),
+    );
+  const kind = defineKind({
+    group: 'example.com',
+    version: 'v1',
+    kind: 'Robot',
+    plural: 'robots',
+    singular: 'robot',
+    description: '',
+    fields: {},
+    storage: {
+      form: () => ({
+        encode: encodeStored,
+        renew: (stored) => (stored.includes('"color"') ? stored : withColor(stored)),
+      }),
+    },
+  });
+  const object = {
+    kind: 'Robot',
+    apiVersion: 'example.com/v1',
+    metadata,
+    unknown: { empty: [], none: null },
+  } as KubeObject;
+  const value = bytesOf(kind.storage.form.encode(object));
+  const stored = { key: '/registry/robots.example.com/ship/marvin', value, revision: revision(7), stale: false };
+  const read = readStored(kind, stored, 'ship/marvin');
+  expect(read.object).toEqual({ ...object, color: 'red' });
+  // The next write stores it so, even if it changes nothing else.
+  expect(read.stale).toBe(true);
+  expect(readStored(kind, { ...stored, value: bytesOf(read.storedForm) }, 'ship/marvin').stale).toBe(false);
 });

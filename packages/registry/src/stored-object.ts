@@ -5,7 +5,6 @@ import {
   toClientForm,
   decodeStored,
   flatten,
-  toCanonical,
   toStoredForm,
   uidOf,
   withResourceVersion,
@@ -49,7 +48,7 @@ export class StoredObject implements Outcome, CacheItem {
   #uidHash: string | undefined;
 
   constructor(kind: Kind, key: ByteString, { value, revision, stale, source }: StoredValue) {
-    const own = toCanonical(kind, value);
+    const own = kind.storage.form.renew(value);
     const stored = byteString(own);
     const object = reusableSource(source) ?? decodeStored(stored);
     // Everything else was checked before it was written. The resourceVersion is inserted after the uid.
@@ -208,7 +207,7 @@ export const fieldTerm = (field: string, value: string): string => `field ${fiel
 /** Where objects of a kind are stored, and how they are kept in memory. */
 export function collectionFormOf(kind: Kind, keyPrefix: string): CollectionDescriptor<CachedObject> {
   return {
-    prefix: `${keyPrefix}/${kind.storagePrefix}/`,
+    prefix: `${keyPrefix}/${kind.storage.prefix}/`,
     read: (entry, key) => readEntry(kind, entry, key),
     termsOf: (item) => (item.unreadable ? [unreadableTerm] : termsOf(kind, item)),
   };

@@ -24,7 +24,7 @@ const lampOf = (group: string, fields: Parameters<typeof defineKind>[0]['fields'
     description: 'Gives light.',
     fields,
     deletedAnswer: 'object',
-    storagePrefix: `${group}/lamps`,
+    storage: { prefix: `${group}/lamps` },
   });
 
 let server: TestServer;
@@ -159,7 +159,7 @@ test('objects that were stored in another version are read in the new one, and w
     plural: 'lamps',
     singular: 'lamp',
     description: '',
-    storagePrefix: 'lamps-stored',
+    storage: { prefix: 'lamps-stored' },
   };
   const other = { group, selectableFields: {}, validate: () => {} };
   const [hue, shade] = [{ hue: jsonField(string, '') }, { shade: jsonField(string, '') }];

@@ -11,7 +11,6 @@ export {
   uidOf,
   withResourceVersion,
 } from './stored-form.ts';
-export { toCanonical } from './to-canonical.ts';
 export {
   encodeProtobuf,
   encodeEnvelope,

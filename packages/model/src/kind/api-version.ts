@@ -6,6 +6,8 @@ import type { Subresource } from './subresource.ts';
 
 /** The objects of a kind as clients of one group and version see them. */
 export interface ApiVersion extends ServedKind {
+  /** Whether clients see it. Otherwise objects may still be stored in it. */
+  readonly isServed: boolean;
   readonly verbs: readonly Verb[];
   readonly description: string;
   readonly listSchema: ObjectSchema;

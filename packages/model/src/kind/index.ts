@@ -12,6 +12,7 @@ export {
 } from './object.ts';
 export { defineReview, type Review } from './review.ts';
 export { defineSubresource, type Subresource, type SubresourceReports } from './subresource.ts';
+export type { StoredForm, StoredVersions } from './storage.ts';
 export { formatAge } from './table/age.ts';
 export { ageColumn, type Column, createdAtColumn, nameColumn } from './table/column.ts';
 export {

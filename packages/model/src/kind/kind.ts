@@ -1,4 +1,5 @@
 import { invariant, type SyncTask } from '@cluster-apiserver/base';
+import { CanonicalForm } from '../codec/canonical-form.ts';
 import type { Problems } from '../problems.ts';
 import { listMeta, objectMeta, typeMeta } from '../schema/common.ts';
 import { publicationOf } from '../schema/publication.ts';
@@ -18,6 +19,7 @@ import { isOfKubernetes } from './kubernetes-groups.ts';
 import type { KubeObject } from './object.ts';
 import type { ObjectOf } from './object-of.ts';
 import type { ServedSubresource } from './served-kind.ts';
+import type { KindStorage, StorageDeclaration } from './storage.ts';
 import type { Subresource } from './subresource.ts';
 import { type Column, plainColumns } from './table/column.ts';
 
@@ -44,11 +46,9 @@ export interface KindDeclaration<F extends FieldDeclarations>
   readonly otherVersions?: readonly VersionDeclaration<ObjectOf<F>>[];
   /** How objects are converted between the versions, if they differ in more than names of fields. */
   readonly conversion?: Conversion;
-  /**
-   * Where its objects are stored, if it is not the plural, with the group unless that is one of Kubernetes. What
-   * kube-apiserver stores elsewhere, such as `apiextensions.k8s.io/customresourcedefinitions`, names its place here.
-   */
-  readonly storagePrefix?: string;
+  readonly storage?: StorageDeclaration;
+  /** Whether clients see the version in which objects are stored; true by default. */
+  readonly isServed?: boolean;
 }
 
 /** Another version of a kind: only the differences to the stored one are declared. It has no subresources. */
@@ -65,6 +65,8 @@ export interface VersionDeclaration<T extends KubeObject> {
   readonly selectableFields: Readonly<Record<string, string>>;
   /** Validates the stored form. As in kube-apiserver, errors have its field names. */
   readonly validate: NonNullable<KindHooks<T>['validate']>;
+  /** Whether clients see it; true by default. Otherwise objects may still be stored in it. */
+  readonly isServed?: boolean;
 }
 
 /** Options with defaults. */
@@ -128,9 +130,8 @@ export interface KindHooks<T extends KubeObject> {
 export interface Kind extends ApiVersion, KindOptions<KubeObject>, KindHooks<KubeObject> {
   readonly verbs: readonly Verb[];
   readonly columns: readonly Column<KubeObject>[];
-  /** First part of the keys of its objects, one segment or more, unique among all kinds that are stored. */
-  readonly storagePrefix: string;
-  /** The versions in which clients see its objects, the stored one first. */
+  readonly storage: KindStorage;
+  /** The versions of its objects, the stored one first. Clients see those that are served. */
   readonly versions: readonly ApiVersion[];
   readonly conversion: Conversion;
   /** The values of all selectable fields of an object; undefined for a kind without any. */
@@ -162,10 +163,10 @@ function describeUnknownField(selectable: readonly string[]): (name: string) => 
 }
 
 export function defineKind<F extends FieldDeclarations>(declaration: KindDeclaration<F>): Kind {
-  const { fields, requiredFields, otherVersions = [], conversion = renaming, storagePrefix, ...rest } = declaration;
+  const { fields, requiredFields, otherVersions = [], conversion = renaming, storage = {}, ...rest } = declaration;
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- hooks and columns only see objects that this kind's schema has decoded
   const given = rest as Partial<KindOptions<KubeObject>> & KindHooks<KubeObject>;
-  const { group, version, kind, plural, singular, description, categories } = declaration;
+  const { group, version, kind, plural, singular, description, categories, isServed = true } = declaration;
   const options: KindOptions<KubeObject> & KindHooks<KubeObject> = {
     ...defaultOptions,
     unknownSelectorField: describeUnknownField(Object.keys(given.selectableFields ?? {})),
@@ -182,23 +183,26 @@ export function defineKind<F extends FieldDeclarations>(declaration: KindDeclara
   const selectable = Object.entries(options.selectableFields);
   const described = {
     ...options,
-    ...{ group, version, kind, plural, singular, description, storedAs },
+    ...{ group, version, kind, plural, singular, description, storedAs, isServed },
     ...(categories && { categories }),
   };
-  const own: Omit<Kind, 'versions'> = {
+  const versions: ApiVersion[] = [];
+  const stored = { versions, conversion };
+  const whole: Kind = {
     ...described,
     ...formOf(described, fields, requiredFields, names),
     fieldNames: fieldNames({}),
     selectable: Object.fromEntries(selectable.map(([name]) => [name, name])),
-    conversion,
+    ...stored,
     fieldsOf:
       selectable.length === 0
         ? undefined
-        : (stored) => Object.fromEntries(selectable.map(([name, valueOf]) => [name, valueOf(stored)])),
-    storagePrefix: storagePrefix ?? (isOfKubernetes(group) ? plural : `${plural}.${group}`),
+        : (held) => Object.fromEntries(selectable.map(([name, valueOf]) => [name, valueOf(held)])),
+    storage: {
+      prefix: storage.prefix ?? (isOfKubernetes(group) ? plural : `${plural}.${group}`),
+      form: storage.form?.(stored) ?? new CanonicalForm(stored),
+    },
   };
-  const versions: ApiVersion[] = [];
-  const whole: Kind = { ...own, versions };
   versions.push(whole, ...otherVersions.map((other) => versionOf(whole, other)));
   return whole;
 }
@@ -228,6 +232,7 @@ function versionOf<T extends KubeObject>(stored: Kind, declaration: VersionDecla
   const { kind, plural, singular, shortNames, categories, namespaced, verbs: ofKind, deletedAnswer, storedAs } = stored;
   const described = {
     ...{ group, version, description, kind, plural, singular, shortNames, namespaced, verbs: ofKind, deletedAnswer },
+    isServed: declaration.isServed ?? true,
     ...(categories && { categories }),
     ...(storedAs && { storedAs }),
     subresources: [],

@@ -1,6 +1,5 @@
 import { type Call, runTask, type Task } from '@cluster-apiserver/base';
 import { StatusError } from '@cluster-apiserver/model';
-import { encodeStored } from '@cluster-apiserver/model/codec';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { Outcome } from '../outcome.ts';
 import type { Resource } from '../resource.ts';
@@ -43,7 +42,7 @@ function* draftObject(resource: Resource, incoming: KubeObject, options: WriteOp
 function* prepareWrite(resource: Resource, named: KubeObject, options: WriteOptions): Task<NewWrite> {
   const object = yield* validateNewObject(resource, named, options);
   yield;
-  return { object, bytes: options.dryRun ? undefined : encodeStored(object) };
+  return { object, bytes: options.dryRun ? undefined : resource.kind.storage.form.encode(object) };
 }
 
 const isTaken = (error: unknown): error is StatusError =>

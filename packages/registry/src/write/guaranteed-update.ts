@@ -1,7 +1,7 @@
 import { type Call, invariant, largeBytesMin, runTask, throwIfAborted, type Task } from '@cluster-apiserver/base';
 import { conflict } from '@cluster-apiserver/model';
-import { type ByteString, bytesOf, encodeStored } from '@cluster-apiserver/model/codec';
-import type { KubeObject } from '@cluster-apiserver/model/kind';
+import { type ByteString, bytesOf } from '@cluster-apiserver/model/codec';
+import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
 import {
   HistoryReplacedError,
   KeyExistsError,
@@ -129,28 +129,28 @@ function decideOn({ resource, call, decide }: Update, { current, isCached }: Bas
   };
   const isLarge = current !== undefined && current.json.length >= largeBytesMin;
   try {
-    const verdict = runTask(resource.clock, call, decisionSteps(current, decide), isLarge);
+    const verdict = runTask(resource.clock, call, decisionSteps(resource.kind, current, decide), isLarge);
     return verdict instanceof Promise ? verdict.catch(refuse) : verdict;
   } catch (error) {
     return refuse(error);
   }
 }
 
-function* decisionSteps(current: Current | undefined, decide: Update['decide']): Task<Verdict> {
+function* decisionSteps(kind: Kind, current: Current | undefined, decide: Update['decide']): Task<Verdict> {
   current?.read();
   yield;
   const decision = yield* decide(current);
   yield;
-  return { decision, write: writeOf(decision, current) };
+  return { decision, write: writeOf(kind, decision, current) };
 }
 
 /** Undefined if nothing would change: such a write would wake every watcher for nothing. */
-function writeOf(decision: Decision, current: Current | undefined): Write | undefined {
+function writeOf({ storage }: Kind, decision: Decision, current: Current | undefined): Write | undefined {
   if (decision.remove) return { object: decision.remove, bytes: undefined };
   const object = decision.write;
   const fresh = current && !current.stored.stale;
   if (fresh && object === current.object) return undefined;
-  const bytes = encodeStored(object);
+  const bytes = storage.form.encode(object);
   return fresh && current.stored.storedForm === bytes ? undefined : { object, bytes };
 }
 

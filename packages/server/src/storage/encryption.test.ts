@@ -16,7 +16,7 @@ const kind = (group: string, plural: string, storagePrefix?: string): Kind =>
     singular: plural,
     description: '',
     fields: {},
-    ...(storagePrefix !== undefined && { storagePrefix }),
+    ...(storagePrefix !== undefined && { storage: { prefix: storagePrefix } }),
   });
 
 function open(

@@ -25,9 +25,9 @@ interface ServedValue extends Stored {
 const stored = kinds(services);
 
 function servedAs(value: Stored): ServedValue | undefined {
-  const kind = stored.find(({ storagePrefix }) => value.key.startsWith(`/registry/${storagePrefix}/`));
+  const kind = stored.find(({ storage }) => value.key.startsWith(`/registry/${storage.prefix}/`));
   if (!kind) return undefined;
-  const [first = '', second = ''] = value.key.slice(`/registry/${kind.storagePrefix}/`.length).split('/');
+  const [first = '', second = ''] = value.key.slice(`/registry/${kind.storage.prefix}/`.length).split('/');
   const group = kind.group === '' ? '/api/v1' : `/apis/${kind.apiVersion}`;
   const place = kind.namespaced ? `/namespaces/${first}/${kind.plural}/${second}` : `/${kind.plural}/${first}`;
   return { ...value, kind, path: `${group}${place}` };

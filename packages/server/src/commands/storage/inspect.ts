@@ -10,7 +10,7 @@ export async function inspect(walk: StorageScan, storedKinds: StoredKinds): Prom
   for await (const entries of listPages(walk, undefined))
     for (const entry of entries) {
       const kind = storedKinds.ofKey(entry.key);
-      const resource = kind?.storagePrefix ?? entry.key.slice(walk.keyPrefix.length + 1).split('/', 1)[0];
+      const resource = kind?.storage.prefix ?? entry.key.slice(walk.keyPrefix.length + 1).split('/', 1)[0];
       const how = entry.unreadable ? 'unreadable' : findProvider(entry.value);
       const row = `${resource}\t${how}`;
       counts.set(row, (counts.get(row) ?? 0) + 1);

@@ -1,0 +1,42 @@
+import type { ByteString } from '../codec/stored-form.ts';
+import type { ApiVersion } from './api-version.ts';
+import type { Conversion } from './conversion.ts';
+import type { KubeObject } from './object.ts';
+
+/** Where and how the objects of a kind are stored. The kind itself is the version in which they are written. */
+export interface KindStorage {
+  /** First part of the keys of its objects, one segment or more, unique among all kinds that are stored. */
+  readonly prefix: string;
+  readonly form: StoredForm;
+}
+
+/** Where and how, if it is not as for most kinds. */
+export interface StorageDeclaration {
+  /**
+   * The plural by default, with the group unless that is one of Kubernetes. What kube-apiserver stores elsewhere, such as
+   * `apiextensions.k8s.io/customresourcedefinitions`, names its place here.
+   */
+  readonly prefix?: string;
+  /** Canonical JSON by default. */
+  readonly form?: (versions: StoredVersions) => StoredForm;
+}
+
+/** The versions in which values may be stored, the present one first. */
+export interface StoredVersions {
+  readonly versions: readonly ApiVersion[];
+  readonly conversion: Conversion;
+}
+
+/**
+ * How objects become bytes in the store. In every form these are JSON that begins with kind, apiVersion and metadata, and the
+ * uid comes before labels and annotations: clients get the same bytes with the resourceVersion put in place.
+ */
+export interface StoredForm {
+  /** The bytes of an object without its resourceVersion. An update that leads to the same bytes is no write. */
+  encode(object: KubeObject): ByteString;
+  /**
+   * The bytes as which a stored value is served, and would be stored again: the same ones if it is up to date. Called for
+   * each value that is read. Throws if it is no object of the kind, or if its conversion would have to wait.
+   */
+  renew(stored: Buffer): Buffer;
+}
