@@ -13,11 +13,11 @@ export interface ApiRequest {
   /** All lines of headers whose lower-case name begins with the prefix. */
   headersFrom(prefix: string): readonly (readonly [name: string, value: string])[];
   /**
-   * Reads the body, which has not been read before: unauthenticated callers must not fill the memory. Throws
+   * Reads the body, which has not been read before: unauthenticated callers must not fill the memory. Rejects with
    * BodyTooLargeError as soon as the limit is passed, BodyTooSlowError, BodyMemoryError if too many bodies are in
-   * memory, and ClientGoneError if the client disconnects.
+   * memory, and ClientGoneError if the client disconnects. Not a promise if the body has arrived already.
    */
-  body(limitBytes: number): Promise<Buffer>;
+  body(limitBytes: number): Buffer | Promise<Buffer>;
   readonly remoteAddress: string;
   /**
    * The client's certificate chain from the TLS handshake as DER, its own first; empty unless the server requests

@@ -52,6 +52,9 @@ export async function certificateFor(commonName: string): Promise<ServingCertifi
   return { cert: Buffer.from(certificate), key: Buffer.from(privateKey) };
 }
 
+/** The body, also if it is there already. */
+export const bodyOf = async (request: ApiRequest, limitBytes: number): Promise<Buffer> => request.body(limitBytes);
+
 /** Starts listeners, which are closed after each test. */
 export function useListener(): typeof serve {
   const open: Served[] = [];

@@ -1,3 +1,4 @@
+import { chain } from '@cluster-apiserver/base';
 import { create, type Resource } from '@cluster-apiserver/registry';
 import type { Handler } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
@@ -7,8 +8,9 @@ import type { WriteChecks } from './requester.ts';
 
 export const createHandler =
   (resource: Resource, checks: WriteChecks): Handler<AuthenticatedContext> =>
-  async (context) => {
-    const { object, options, responseFormat } = await readObjectToStore(resource, checks, context, 'CreateOptions');
-    const outcome = await create(resource, object, options, context.call);
-    return objectResponse(context, resource, responseFormat, 201, outcome);
-  };
+  (context) =>
+    chain(readObjectToStore(resource, checks, context, 'CreateOptions'), ({ object, options, responseFormat }) =>
+      create(resource, object, options, context.call).then((outcome) =>
+        objectResponse(context, resource, responseFormat, 201, outcome),
+      ),
+    );

@@ -1,3 +1,4 @@
+import { chain } from '@cluster-apiserver/base';
 import { badRequest } from '@cluster-apiserver/model';
 import { get, type Resource } from '@cluster-apiserver/registry';
 import type { Handler } from '../exchange.ts';
@@ -14,8 +15,7 @@ export const getHandler =
     if (readBoolean(context.info.query, 'export'))
       throw badRequest('the export parameter, deprecated since v1.14, is no longer supported');
     const version = readString(context.info.query, 'resourceVersion');
-    const found = get(resource, namespacedNameOf(context), version, context.call);
-    return found instanceof Promise
-      ? found.then((late) => objectResponse(context, resource, format, 200, late))
-      : objectResponse(context, resource, format, 200, found);
+    return chain(get(resource, namespacedNameOf(context), version, context.call), (found) =>
+      objectResponse(context, resource, format, 200, found),
+    );
   };

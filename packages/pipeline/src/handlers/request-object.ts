@@ -1,4 +1,4 @@
-import type { Clock } from '@cluster-apiserver/base';
+import { chain, type Clock } from '@cluster-apiserver/base';
 import { type KubeObject, partOf, type EncodableKind } from '@cluster-apiserver/model/kind';
 import { type Resource, toStored, type WriteOptions } from '@cluster-apiserver/registry';
 import { formatOfBody } from '../request-body/body-formats.ts';
@@ -17,42 +17,43 @@ interface RequestObject<Options> {
 }
 
 /** Reads an object for create or update, in the version in which it is stored. */
-export async function readObjectToStore(
+export function readObjectToStore(
   resource: Resource,
   checks: WriteChecks,
   context: AuthenticatedContext,
   parameters: 'CreateOptions' | 'UpdateOptions',
-): Promise<RequestObject<WriteOptions>> {
+): RequestObject<WriteOptions> | Promise<RequestObject<WriteOptions>> {
   const { served, clock } = resource;
-  const { object, options, responseFormat } = await readRequestObject(served, context, parameters, clock);
-  const place = { namespace: namespaceOf(context), part: partOf(served, context.info.resource?.subresource) };
-  const stored = toStored(resource, object, context.call);
-  return {
-    object: stored instanceof Promise ? await stored : stored,
-    options: {
-      ...options,
-      ...place,
-      requester: createRequester(context, checks, readOperationOptions(parameters, context.info)),
-    },
-    responseFormat,
-  };
+  return chain(readRequestObject(served, context, parameters, clock), ({ object, options, responseFormat }) =>
+    chain(toStored(resource, object, context.call), (stored) => ({
+      object: stored,
+      options: {
+        ...options,
+        namespace: namespaceOf(context),
+        part: partOf(served, context.info.resource?.subresource),
+        requester: createRequester(context, checks, readOperationOptions(parameters, context.info)),
+      },
+      responseFormat,
+    })),
+  );
 }
 
 /** Reads an object of any kind. Unsupported formats are refused before the body is read. */
-export async function readRequestObject(
+export function readRequestObject(
   kind: EncodableKind,
   context: AuthenticatedContext,
   parameters: 'CreateOptions' | 'UpdateOptions',
   clock: Clock,
-): Promise<RequestObject<Omit<WriteOptions, 'namespace'>>> {
+): RequestObject<Omit<WriteOptions, 'namespace'>> | Promise<RequestObject<Omit<WriteOptions, 'namespace'>>> {
   const { request, info } = context;
   const responseFormat = negotiateObject(context, kind);
   const bodyFormat = formatOfBody(request, kind);
-  const body = await readBody(context);
-  const { dryRun, manager, fieldValidation } = readWriteParameters(parameters, request, info);
-  const warn = (text: string): void => addWarning(context, text);
-  const read = readObject(kind, body, bodyFormat, fieldValidation, warn, clock, context.call);
-  const object = read instanceof Promise ? await read : read;
-  context.audit?.logRequestObject(object, body.length);
-  return { object, options: { dryRun, manager, warn }, responseFormat };
+  return chain(readBody(context), (body) => {
+    const { dryRun, manager, fieldValidation } = readWriteParameters(parameters, request, info);
+    const warn = (text: string): void => addWarning(context, text);
+    return chain(readObject(kind, body, bodyFormat, fieldValidation, warn, clock, context.call), (object) => {
+      context.audit?.logRequestObject(object, body.length);
+      return { object, options: { dryRun, manager, warn }, responseFormat };
+    });
+  });
 }

@@ -7,6 +7,7 @@ import type { ReportFailure } from './callback-guard.ts';
 import { bodyBytesMax, idleWhileDrainingMs, sweepMs } from './limits.ts';
 import { type ListenerMeasures, noListenerMeasures } from './measures.ts';
 import {
+  bodyOf,
   http2Answer,
   type Protocol,
   protocols,
@@ -20,7 +21,7 @@ const serve = useListener();
 
 const text = (body: string, status = 200): ApiResponse => ({ status, headers: {}, body: Buffer.from(body) });
 const body = (request: ApiRequest): Promise<ApiResponse> =>
-  request.body(3_000_000).then(
+  bodyOf(request, 3_000_000).then(
     (bytes) => text(`${bytes.length}`),
     (error: unknown) => text(String(error), error instanceof BodyMemoryError ? 429 : 500),
   );
@@ -233,7 +234,7 @@ describe.each(protocols)('over %s', (protocol) => {
   test('a client that disconnects while it waits is not an error', async () => {
     const outcomes: unknown[] = [];
     const served = await serve((request) => {
-      request.body(10).then(
+      bodyOf(request, 10).then(
         (bytes) => outcomes.push(bytes),
         (error: unknown) => outcomes.push(error),
       );

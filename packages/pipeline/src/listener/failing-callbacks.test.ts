@@ -4,6 +4,7 @@ import { systemClock } from '@cluster-apiserver/base';
 import { sourceOf } from '../../test/body-source.ts';
 import type { ApiRequest, Handler, Sink } from '../exchange.ts';
 import {
+  bodyOf,
   endHeaders,
   endStream,
   frame,
@@ -23,7 +24,7 @@ describe('an exception in one connection', () => {
   test('many HTTP/2 bodies shorter than their length end only their session', async () => {
     const outcomes: unknown[] = [];
     const served = await serve(async (request) => {
-      if (request.method === 'POST') outcomes.push(await request.body(1_000).catch((error: unknown) => error));
+      if (request.method === 'POST') outcomes.push(await bodyOf(request, 1_000).catch((error: unknown) => error));
       return text('');
     });
     const attacker = await served.frames();

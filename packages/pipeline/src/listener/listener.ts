@@ -1,5 +1,5 @@
 import type { Server } from 'node:net';
-import { type Clock, invariant, LongList, loopOf, type Random } from '@cluster-apiserver/base';
+import { type Clock, invariant, LongList, loopOf, type Random, settle } from '@cluster-apiserver/base';
 import type { StatusError } from '@cluster-apiserver/model';
 import { type ApiRequest, type ApiResponse, ClientGoneError, type Handler } from '../exchange.ts';
 import { MemoryBudget } from './connection/memory-budget.ts';
@@ -148,26 +148,22 @@ function createContext(options: ListenOptions, draining: AbortSignal): ListenerC
 
 /** Passes a request to the handler chain, unless its client has disconnected meanwhile. */
 function handOver(request: SocketRequest, handler: Handler<ApiRequest>, context: ListenerContext): void {
-  try {
-    if (request.isDisconnected) return;
-    const response = handler(request);
-    if (response instanceof Promise)
-      response.then(
-        (late) => queueResponse(request, late, context),
-        (error: unknown) => respondToFailure(request, error, context),
-      );
-    else queueResponse(request, response, context);
-  } catch (error) {
-    respondToFailure(request, error, context);
-  }
+  if (request.isDisconnected) return;
+  void settle(
+    handler,
+    request,
+    (response) => queueResponse(request, response, context),
+    (error) => respondToFailure(request, error, context),
+  );
 }
 
-const queueResponse = (request: SocketRequest, response: ApiResponse, { guard, loop }: ListenerContext): void =>
-  guard.run(
-    'response',
-    () => loop.queue('response', () => request.respond(response), request.connection),
-    () => request.cutOff(),
-  );
+function queueResponse(request: SocketRequest, response: ApiResponse, { guard, loop }: ListenerContext): void {
+  try {
+    loop.queue('response', () => request.respond(response), request.connection);
+  } catch (error) {
+    guard.reportFailure('response', error, () => request.cutOff());
+  }
+}
 
 /** The handler chain turns all errors into responses, so this is a failure of that stage. */
 function respondToFailure(request: SocketRequest, error: unknown, { guard }: ListenerContext): void {

@@ -5,6 +5,7 @@ import { systemClock } from '@cluster-apiserver/base';
 import type { ClientHttp2Stream } from 'node:http2';
 import { BodyMemoryError, StalledClientError } from '../exchange.ts';
 import {
+  bodyOf,
   endHeaders,
   endStream,
   frame,
@@ -205,7 +206,7 @@ describe('memory', () => {
     const bytes = 2_900_000;
     const served = await serve(
       async (request) => {
-        const outcome = await request.body(3_000_000).catch((error: unknown) => error);
+        const outcome = await bodyOf(request, 3_000_000).catch((error: unknown) => error);
         return outcome instanceof BodyMemoryError ? text('later', 429) : text('well');
       },
       systemClock,
@@ -235,7 +236,7 @@ describe('memory', () => {
     const outcomes: unknown[] = [];
     const served = await serve(
       async (request) => {
-        const outcome = await request.body(3_000_000).catch((error: unknown) => error);
+        const outcome = await bodyOf(request, 3_000_000).catch((error: unknown) => error);
         outcomes.push(Buffer.isBuffer(outcome) ? outcome.length : outcome);
         return outcome instanceof BodyMemoryError ? text('later', 429) : text('');
       },

@@ -4,6 +4,7 @@ import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { ClientGoneError } from '../exchange.ts';
 import { bodyGraceMs } from './limits.ts';
 import {
+  bodyOf,
   cancel,
   endHeaders,
   frame,
@@ -94,7 +95,7 @@ describe('bodies', () => {
       let begun = false;
       const served = await serve((request) => {
         begun = true;
-        return request.body(1_000).then(
+        return bodyOf(request, 1_000).then(
           () => text(''),
           (error) => {
             ends.push(error);

@@ -1,4 +1,4 @@
-import { inSpan, trackLatency } from '@cluster-apiserver/base';
+import { chain, inSpan, trackLatency } from '@cluster-apiserver/base';
 import type { AuthenticatedContext } from '../request-context.ts';
 
 /** The maximum size of a request body. The storage accepts half of it; patches and options need no more. */
@@ -10,13 +10,11 @@ export function readBody({
   seat,
   call,
   latency,
-}: Pick<AuthenticatedContext, 'request' | 'seat' | 'call' | 'latency'>): Promise<Buffer> {
+}: Pick<AuthenticatedContext, 'request' | 'seat' | 'call' | 'latency'>): Buffer | Promise<Buffer> {
   seat?.release();
   const body = inSpan(call, 'read body', () => request.body(bodyBytesMax));
-  const received = trackLatency(latency, 'body', body);
-  if (!seat) return received;
-  return received.then((bytes) => {
-    seat.reacquire();
+  return chain(trackLatency(latency, 'body', body), (bytes) => {
+    seat?.reacquire();
     return bytes;
   });
 }

@@ -6,7 +6,7 @@ import type { ApiRequest, ApiResponse, OutgoingHeaders, WriteStream } from '../.
 import type { Connection } from '../connection/connection.ts';
 import { drainedBodyBytesMax, headerLinesMax, lingerMs, lingeringMax, separateHeadBytesMin } from '../limits.ts';
 import { createRefusal } from '../request/refusal.ts';
-import { findRepeatedHeader } from '../request/repeated-headers.ts';
+import { countHeader, findRepeatedHeader } from '../request/headers.ts';
 import { switchingProtocols, type WebSocketConnection } from '../web-socket/web-socket-connection.ts';
 import { rawHeadersOf } from './raw-headers.ts';
 import { bodyWriterFor } from './chunked-body-writer.ts';
@@ -41,7 +41,8 @@ export class Http1Request extends SocketRequest {
     this.#response = response;
     this.#awaitsContinue = awaitsContinue;
     this.method = requireValue(message.method, 'a parsed request has a method');
-    const { target, authority } = splitTarget(requireValue(message.url, 'a parsed request has a target'));
+    const url = requireValue(message.url, 'a parsed request has a target');
+    const { target, authority } = url.charCodeAt(0) === slash ? { target: url } : splitTarget(url);
     this.target = target;
     this.#authority = authority;
     this.#webSocket = webSocket;
@@ -193,15 +194,15 @@ export class Http1Request extends SocketRequest {
     return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
   }
 
-  protected get isBodyArriving(): boolean {
+  get isBodyArriving(): boolean {
     return !this.#message.complete;
   }
 
-  protected get isBodyComplete(): boolean {
+  get isBodyComplete(): boolean {
     return this.#message.complete;
   }
 
-  protected get source(): IncomingMessage {
+  get source(): IncomingMessage {
     return this.#message;
   }
 
@@ -262,7 +263,6 @@ export class Http1Request extends SocketRequest {
 
 /** An absolute target (RFC 9112, 3.2.2), which clients send to proxies, has a scheme and an authority before the path. */
 function splitTarget(url: string): { readonly target: string; readonly authority?: string } {
-  if (url.charCodeAt(0) === slash) return { target: url };
   const [whole, authority] = /^https?:\/\/([^/?#@\s]+)(?=[/?]|$)/i.exec(url) ?? [];
   if (whole === undefined || authority === undefined) return { target: url };
   const rest = url.slice(whole.length);
@@ -270,12 +270,3 @@ function splitTarget(url: string): { readonly target: string; readonly authority
 }
 
 const slash = 0x2f;
-
-function countHeader(raw: readonly string[], name: string): number {
-  let count = 0;
-  for (let i = 0; i < raw.length; i += 2) {
-    const candidate = raw[i];
-    if (candidate?.length === name.length && candidate.toLowerCase() === name) count += 1;
-  }
-  return count;
-}

@@ -7,7 +7,7 @@ import type { Connection } from '../connection/connection.ts';
 import type { ListenerContext } from '../listener-context.ts';
 import { firstPieceBytes, headerLinesMax, lingerMs, smallestPieceBytes } from '../limits.ts';
 import { createRefusal } from '../request/refusal.ts';
-import { findRepeatedHeader } from '../request/repeated-headers.ts';
+import { findRepeatedHeader } from '../request/headers.ts';
 import { isSmall, SocketRequest } from '../request/socket-request.ts';
 
 export class Http2Request extends SocketRequest {
@@ -121,15 +121,15 @@ export class Http2Request extends SocketRequest {
     return !this.#stream.endAfterHeaders;
   }
 
-  protected get isBodyArriving(): boolean {
+  get isBodyArriving(): boolean {
     return !this.#stream.readableEnded;
   }
 
-  protected get isBodyComplete(): boolean {
+  get isBodyComplete(): boolean {
     return !this.#stream.closed;
   }
 
-  protected get source(): ServerHttp2Stream {
+  get source(): ServerHttp2Stream {
     return this.#stream;
   }
 

@@ -1,5 +1,10 @@
 import type { CutOffResponse, RefusedBody } from '../measures.ts';
-import type { Backlog } from './response-progress.ts';
+
+/** Unread response bytes, and since when the client has read none. */
+export interface Backlog {
+  readonly bytes: number;
+  readonly sinceMs: number;
+}
 
 /** A request whose response has not been sent yet, as its connection and the listener see it. */
 export interface OpenRequest {

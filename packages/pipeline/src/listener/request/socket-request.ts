@@ -1,12 +1,9 @@
-import type { Readable } from 'node:stream';
-import { End, invariant, type ListEntry } from '@cluster-apiserver/base';
+import { End, invariant } from '@cluster-apiserver/base';
 import type { StatusError } from '@cluster-apiserver/model';
 import {
   type ApiRequest,
   type ApiResponse,
-  BodyMemoryError,
   BodyTooLargeError,
-  BodyTooSlowError,
   ClientGoneError,
   type ExchangeEnd,
   StalledClientError,
@@ -16,15 +13,14 @@ import { type BodySource, isReady, type ReadyBody } from '../../body-source.ts';
 import type { Connection } from '../connection/connection.ts';
 import type { ListenerContext } from '../listener-context.ts';
 import type { FailedRequest } from '../callback-guard.ts';
-import { bodyBytesPerSecondMin, bodyGraceMs, firstPieceBytes } from '../limits.ts';
+import { firstPieceBytes } from '../limits.ts';
 import type { CutOffResponse, RefusedBody } from '../measures.ts';
-import { type BodyWriter, BodySink, writePieces } from './write-body.ts';
-import { findHeader, findHeaderLines, findHeadersFrom } from './header-lookup.ts';
+import type { BodyWriter } from './write-body.ts';
+import { findHeader, findHeaderLines, findHeadersFrom } from './headers.ts';
 import { createRefusal, refusalResponse } from './refusal.ts';
-import type { OpenRequest } from './open-request.ts';
-import { ResponsePieces } from './response-pieces.ts';
-import { type Backlog, ResponseProgress } from './response-progress.ts';
-import { type Receiving, receiveBody } from './receive-body.ts';
+import { type BodyOrigin, RequestBody } from './request-body.ts';
+import { ResponseWriter } from './response-writer.ts';
+import type { Backlog } from './open-request.ts';
 
 const emptyBody = Buffer.alloc(0);
 
@@ -35,10 +31,11 @@ const clientLeft = new ClientGoneError('the client left');
 const clientStalled = new StalledClientError('the client stopped reading');
 
 /**
- * One request on a socket, until its response has been sent. It keeps references to Node's objects and computes only
- * what is used: no URL is parsed, no header copied, no timer or signal created unless needed.
+ * One request on a socket, until its response has been sent: who it is of, whether its client is still there, and how it
+ * ends. It keeps references to Node's objects and computes only what is used: no URL is parsed, no header copied, no timer
+ * or signal created unless needed.
  */
-export abstract class SocketRequest implements ApiRequest, OpenRequest {
+export abstract class SocketRequest implements ApiRequest, BodyOrigin {
   abstract readonly method: string;
   abstract readonly target: string;
   abstract readonly protocol: ApiRequest['protocol'];
@@ -48,24 +45,19 @@ export abstract class SocketRequest implements ApiRequest, OpenRequest {
   refusal: StatusError | undefined;
   readonly connection: Connection;
   protected readonly context: ListenerContext;
-  #receiving: Receiving | undefined;
-  /** The place among all arriving bodies. */
-  #arriving: ListEntry<OpenRequest> | undefined;
+  #body: RequestBody | undefined;
   #abortController: AbortController | undefined;
   #isClientGone = false;
   /** The reason of the signal if it aborts. */
   #abortReason: ClientGoneError = clientLeft;
   #isFinished = false;
   readonly #end = new End<ExchangeEnd>();
-  readonly #progress: ResponseProgress;
-  #sink: BodySink | undefined;
-  /** Bytes of the request body in memory. */
-  #bufferedRequestBytes = 0;
+  readonly #writer: ResponseWriter;
 
   constructor(connection: Connection, context: ListenerContext) {
     this.connection = connection;
     this.context = context;
-    this.#progress = new ResponseProgress(connection.responseBytes);
+    this.#writer = new ResponseWriter(connection, context);
   }
 
   get remoteAddress(): string {
@@ -82,78 +74,41 @@ export abstract class SocketRequest implements ApiRequest, OpenRequest {
   }
 
   headerLines(name: string): readonly string[] {
-    return findHeaderLines(this.rawHeaders, name).map((value) => this.decodeHeaderValue(value));
+    const lines = findHeaderLines(this.rawHeaders, name);
+    return lines.length === 0 ? lines : lines.map((value) => this.decodeHeaderValue(value));
   }
 
   headersFrom(prefix: string): readonly (readonly [name: string, value: string])[] {
-    return findHeadersFrom(this.rawHeaders, prefix).map(([name, value]) => [name, this.decodeHeaderValue(value)]);
+    const found = findHeadersFrom(this.rawHeaders, prefix);
+    return found.length === 0 ? found : found.map(([name, value]) => [name, this.decodeHeaderValue(value)]);
   }
 
   get isWebSocket(): boolean {
     return false;
   }
 
-  body(limitBytes: number): Promise<Buffer> {
-    invariant(!this.#receiving, 'the body of a request can only be read once');
-    if (!this.hasBody) return Promise.resolve(emptyBody);
+  body(limitBytes: number): Buffer | Promise<Buffer> {
+    invariant(!this.#body, 'the body of a request can only be read once');
+    if (!this.hasBody) return emptyBody;
     if (this.#isFinished) return Promise.reject(clientLeft);
     const declared = this.header('content-length');
     if (declared !== undefined && Number(declared) > limitBytes)
       return Promise.reject(new BodyTooLargeError(limitBytes));
     this.sendContinue();
-    const { body, receiving } = receiveBody(
-      this.source,
-      () => this.isBodyComplete,
-      limitBytes,
-      this.context.nowMs,
-      (bytes) => this.#countReceived(bytes),
-    );
-    this.#receiving = receiving;
-    // Most bodies have arrived with their request.
-    if (this.isBodyArriving) this.#arriving = this.context.receiving.add(this);
-    return body;
+    this.#body = new RequestBody(this, this.connection, this.context);
+    return this.#body.receive(limitBytes);
   }
 
   get isAborted(): boolean {
     return this.#isClientGone;
   }
 
-  /**
-   * Counts a piece of the body in the callback of the socket; does not throw. If memory for bodies is exhausted, the
-   * oldest body is refused: fast ones arrive within a moment.
-   */
-  #countReceived(bytes: number): void {
-    const { connection, context } = this;
-    try {
-      this.#bufferedRequestBytes += bytes;
-      connection.bodyBytes.acquire(bytes);
-      while (connection.bodyBytes.isFull && refuseOldest(connection.requests));
-      while (context.bodyBytes.isFull && refuseOldest(context.receiving));
-    } catch (error) {
-      context.guard.reportFailure('request', error, () => this.cutOff());
-    }
-  }
-
   get isReceiving(): boolean {
-    return this.#receiving !== undefined && !this.#receiving.isOver && this.isBodyArriving;
+    return this.#body?.isReceiving ?? false;
   }
 
   refuseBody(reason: RefusedBody): void {
-    const { guard, measures } = this.context;
-    guard.run('request', () => measures.countRefusedBody(reason));
-    this.#receiving?.fail(
-      reason === 'slow'
-        ? new BodyTooSlowError(`the body arrived at less than ${bodyBytesPerSecondMin} bytes per second`)
-        : new BodyMemoryError('memory for request bodies is exhausted'),
-    );
-    this.#releaseBody();
-  }
-
-  #releaseBody(): void {
-    if (this.#arriving) this.context.receiving.delete(this.#arriving);
-    this.#arriving = undefined;
-    this.connection.bodyBytes.release(this.#bufferedRequestBytes);
-    this.#bufferedRequestBytes = 0;
+    this.#body?.refuse(reason);
   }
 
   get signal(): AbortSignal {
@@ -193,18 +148,17 @@ export abstract class SocketRequest implements ApiRequest, OpenRequest {
 
   /** Checks the limits of this request. */
   sweep(nowMs: number): void {
-    const receiving = this.#receiving;
-    if (receiving && this.isReceiving && isTooSlow(receiving, nowMs)) this.refuseBody('slow');
-    this.#progress.sweep(nowMs);
-    if (this.#progress.isStalled(nowMs)) this.abandonResponse('stalled');
+    if (this.#body?.isTooSlow(nowMs)) this.refuseBody('slow');
+    this.#writer.sweep(nowMs);
+    if (this.#writer.isStalled(nowMs)) this.abandonResponse('stalled');
   }
 
   get backlog(): Backlog | undefined {
-    return this.#progress.backlog;
+    return this.#writer.backlog;
   }
 
   get streamBacklogBytes(): number {
-    return this.#sink ? this.#progress.unwrittenBytes : 0;
+    return this.#writer.streamBacklogBytes;
   }
 
   abandonResponse(reason: CutOffResponse): void {
@@ -219,11 +173,10 @@ export abstract class SocketRequest implements ApiRequest, OpenRequest {
     if (this.#isFinished) return;
     const isAnswered = this.isAnswered;
     this.#isFinished = true;
-    this.#releaseBody();
-    this.#progress.finish();
+    this.#body?.release();
+    this.#writer.finish();
     if (!isAnswered) this.abort();
-    const bodyBytes = this.#progress.writtenBytes + (this.#sink?.writtenBytes ?? 0);
-    this.#end.reach({ outcome: isAnswered ? 'complete' : 'aborted', bodyBytes });
+    this.#end.reach({ outcome: isAnswered ? 'complete' : 'aborted', bodyBytes: this.#writer.writtenBytes });
   }
 
   onEnd(listener: (end: ExchangeEnd) => void): void {
@@ -249,46 +202,39 @@ export abstract class SocketRequest implements ApiRequest, OpenRequest {
   }
 
   protected get isBodyRequested(): boolean {
-    return this.#receiving !== undefined;
+    return this.#body !== undefined;
   }
 
   protected abstract readonly hasBody: boolean;
-  protected abstract readonly isBodyArriving: boolean;
-  protected abstract readonly isBodyComplete: boolean;
-  protected abstract readonly source: Readable;
+  abstract readonly isBodyArriving: boolean;
+  abstract readonly isBodyComplete: boolean;
+  abstract readonly source: BodyOrigin['source'];
   /** Sends 100 Continue to a client that waits for it. */
   protected abstract sendContinue(): void;
 
   /** From now on the client must keep reading. */
   protected markSending(): void {
-    this.#progress.markSending(this.context.nowMs);
+    this.#writer.markSending();
   }
 
   /** For a response that is written at once. Its bytes stay in memory until the request has finished. */
   protected markSent(bytes: number): void {
-    this.markSending();
-    this.#progress.hold(bytes);
+    this.#writer.addBuffered(bytes);
   }
 
   /** Writes the body after the headers. Never rejects; returns false if the body failed. */
   protected writeBody(writer: BodyWriter, body: ReadyBody | BodySource): Promise<boolean> {
-    const budget = new ResponsePieces(this.connection, this.context, this.#progress, this.beginningBytes);
-    return this.#write(writer, () => writePieces(writer, body, budget));
+    this.#writer.beginningBytes = this.beginningBytes;
+    return this.#succeeds(() => this.#writer.write(writer, body));
   }
 
   /** Writes a stream after the headers. Never rejects; returns false if the stream failed. */
   protected writeStream(writer: BodyWriter, stream: WriteStream): Promise<boolean> {
-    return this.#write(writer, async () => {
-      this.#sink = new BodySink(writer, this.signal, this.context.draining);
-      await stream(this.#sink);
-      // The client must now read what is queued.
-      this.markSending();
-    });
+    return this.#succeeds(() => this.#writer.writeStream(writer, stream, this.signal));
   }
 
-  async #write(writer: BodyWriter, write: () => Promise<void>): Promise<boolean> {
+  async #succeeds(write: () => Promise<void>): Promise<boolean> {
     try {
-      this.#progress.writer = writer;
       await write();
       return true;
     } catch (error) {
@@ -307,16 +253,6 @@ export abstract class SocketRequest implements ApiRequest, OpenRequest {
   }
 }
 
-/** Refuses the oldest body. Returns false if none is arriving. */
-function refuseOldest(requests: Iterable<OpenRequest>): boolean {
-  for (const request of requests) {
-    if (!request.isReceiving) continue;
-    request.refuseBody('memory');
-    return true;
-  }
-  return false;
-}
-
 /** Whether the body is written at once. A client that does not read holds no more memory than by a first piece. */
 export const isSmall = (body: ReadyBody | BodySource | undefined): body is ReadyBody | undefined =>
   isReady(body) && (body === undefined || body.length <= firstPieceBytes);
@@ -324,9 +260,4 @@ export const isSmall = (body: ReadyBody | BodySource | undefined): body is Ready
 export function describeRequest({ method, target }: Pick<ApiRequest, 'method' | 'target'>): FailedRequest {
   const end = target.indexOf('?');
   return { method, path: end < 0 ? target : target.slice(0, end) };
-}
-
-function isTooSlow(receiving: Receiving, nowMs: number): boolean {
-  const lateMs = nowMs - receiving.sinceMs - bodyGraceMs;
-  return lateMs > 0 && receiving.bytes < (lateMs / 1000) * bodyBytesPerSecondMin;
 }

@@ -2,20 +2,20 @@ import { expect, test } from '@jest/globals';
 import { promotedBytes } from '@cluster-apiserver/testkit/garbage';
 import { MemoryBudget } from '../connection/memory-budget.ts';
 import { firstPieceBytes, pieceBytes, readingClientBytesMin, smallestPieceBytes } from '../limits.ts';
-import { type ConnectionBytes, type ProcessBytes, ResponsePieces } from './response-pieces.ts';
-import { ResponseProgress } from './response-progress.ts';
+import { type ConnectionBytes, type ProcessBytes, ResponseWriter } from './response-writer.ts';
 
 const processBytes: ProcessBytes = {
   nowMs: 0,
   responseBytes: new MemoryBudget(Number.POSITIVE_INFINITY),
   loop: { turn: () => undefined },
+  draining: new AbortController().signal,
 };
 const createConnection = (): ConnectionBytes => ({
   sentResponseBytes: 0,
   responseBytes: new MemoryBudget(Number.POSITIVE_INFINITY, processBytes.responseBytes),
 });
-const createPieces = (connection: ConnectionBytes, beginningBytes: number): ResponsePieces =>
-  new ResponsePieces(connection, processBytes, new ResponseProgress(connection.responseBytes), beginningBytes);
+const createPieces = (connection: ConnectionBytes, beginningBytes: number): ResponseWriter =>
+  Object.assign(new ResponseWriter(connection, processBytes), { beginningBytes });
 
 test('pieces are whole for a client that has read a response on its connection', () => {
   const connection = createConnection();
@@ -40,10 +40,8 @@ test('responses that were sent are not promoted by V8', () => {
   const steps = 50;
   const numbers = 1_000;
   const bytes = promotedBytes(steps, () => {
-    const progress = Object.assign(new ResponseProgress(processBytes.responseBytes), {
-      content: Array.from({ length: numbers }, (_, at) => at + 0.5),
-    });
-    const pieces = new ResponsePieces(createConnection(), processBytes, progress, firstPieceBytes);
+    const content = Array.from({ length: numbers }, (_, at) => at + 0.5);
+    const pieces = new ResponseWriter(Object.assign(createConnection(), { content }), processBytes);
     pieces.addBuffered(pieces.pieceBytes);
     pieces.addSent(pieces.pieceBytes);
   });
