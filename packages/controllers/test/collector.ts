@@ -5,7 +5,7 @@
 import { callUntil } from '@cluster-apiserver/base';
 import { afterEach, beforeEach } from '@jest/globals';
 import type { KubeObject, OwnerReference } from '@cluster-apiserver/model/kind';
-import { memoryStore } from '@cluster-apiserver/storage';
+import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { type DisturbedStore, disturbedStore } from './disturbed-store.ts';
 import { turn, until } from './turns.ts';

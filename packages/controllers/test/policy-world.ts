@@ -2,7 +2,8 @@
 import { type PolicyRule, rbacGroup, type RbacSubject } from '@cluster-apiserver/model';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { Registry } from '@cluster-apiserver/registry';
-import { memoryStore, type FollowedStore } from '@cluster-apiserver/storage';
+import { type FollowedStore } from '@cluster-apiserver/storage';
+import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { type DisturbedStore, disturbedStore } from './disturbed-store.ts';
 import { changeObject, createObject, openTestRegistry, readObject, removeObject, resourceIn } from './objects.ts';

@@ -5,7 +5,8 @@ import { type Call, End, onAbort, seededRandom, systemClock, awaitWithin } from 
 import type { AccessAttributes } from '@cluster-apiserver/model';
 import type { Registry } from '@cluster-apiserver/registry';
 import { openTestRegistry } from '../../registry/test/open-test-registry.ts';
-import { memoryStore, type FollowedStore } from '@cluster-apiserver/storage';
+import { type FollowedStore } from '@cluster-apiserver/storage';
+import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
 import { recorder } from './recorder.ts';
 import { noteKind, robotKind } from './robots.ts';
 import { buildHandlerChain } from '../src/chain.ts';

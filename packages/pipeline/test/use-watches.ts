@@ -6,7 +6,7 @@ import type { UserInfo } from '@cluster-apiserver/model';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { decode } from '@cluster-apiserver/model/schema';
 import { create, type Registry, type Resource } from '@cluster-apiserver/registry';
-import { memoryStore } from '@cluster-apiserver/storage';
+import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
 import { type ApiRequest, ClientGoneError, type Sink } from '../src/exchange.ts';
 import type { AuthenticatedContext } from '../src/request-context.ts';
 

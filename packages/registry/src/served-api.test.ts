@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { requireValue, systemClock } from '@cluster-apiserver/base';
 import { defineKind, type Kind } from '@cluster-apiserver/model/kind';
-import { memoryStore } from '@cluster-apiserver/storage';
+import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
 import { openTestRegistry } from '../test/open-test-registry.ts';
 import { mapApi, type Registry } from './index.ts';
 

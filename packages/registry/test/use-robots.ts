@@ -3,7 +3,8 @@ import { callUntil, type Clock, requireValue, systemClock } from '@cluster-apise
 import type { StatusError } from '@cluster-apiserver/model';
 import { defineKind, type Kind, type KubeObject } from '@cluster-apiserver/model/kind';
 import { boolean, decode, jsonField, list as listOf, objectReference, string } from '@cluster-apiserver/model/schema';
-import { memoryStore, type FollowedStore, type Store } from '@cluster-apiserver/storage';
+import { type FollowedStore, type Store } from '@cluster-apiserver/storage';
+import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
 import {
   create,
   type DeleteOptions,

@@ -2,7 +2,8 @@ import { afterEach, beforeEach } from '@jest/globals';
 import { type Clock, requireValue, systemClock } from '@cluster-apiserver/base';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { decode } from '@cluster-apiserver/model/schema';
-import { memoryStore, type FollowedStore } from '@cluster-apiserver/storage';
+import { type FollowedStore } from '@cluster-apiserver/storage';
+import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
 import {
   create,
   deleteObject,

@@ -23,7 +23,6 @@ export { type HistoryReplaced } from './etcd/history.ts';
 export { type GetCredentials, http2Connect } from './etcd/http2-transport.ts';
 export type { TlsCredentials } from './etcd/http2/dial.ts';
 export type { EtcdMeasures, EtcdOperation } from './etcd/measures.ts';
-export { memoryStore } from './memory/memory-store.ts';
 export { type Revision, revision } from './revision.ts';
 export type {
   Call,

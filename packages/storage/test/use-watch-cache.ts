@@ -1,6 +1,6 @@
 import { afterEach, beforeEach } from '@jest/globals';
 import { callUntil, requireValue, seededRandom, systemClock } from '@cluster-apiserver/base';
-import { type MemoryStore, memoryStore } from '../src/memory/memory-store.ts';
+import { type MemoryStore, memoryStore } from '@cluster-apiserver/testkit/memory-store';
 import { type Revision, revision } from '../src/revision.ts';
 import type { Entry } from '../src/store.ts';
 import type { Collection } from '../src/watch-cache/collection.ts';

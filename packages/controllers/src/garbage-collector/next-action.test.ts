@@ -2,7 +2,7 @@ import { callUntil } from '@cluster-apiserver/base';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { getCached, type Resource, type StoredObject } from '@cluster-apiserver/registry';
-import { memoryStore } from '@cluster-apiserver/storage';
+import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { blocking, createWorld, owned, type World } from '../../test/world.ts';
 import { Graph, type GraphNode } from './graph.ts';

@@ -5,7 +5,8 @@ import { encodeProtobuf } from '@cluster-apiserver/model/codec';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { Registry } from '@cluster-apiserver/registry';
 import { fixedApi } from '../../../registry/test/fixed-api.ts';
-import { memoryStore, type Revision, type FollowedStore, StorageUnavailableError } from '@cluster-apiserver/storage';
+import { type Revision, type FollowedStore, StorageUnavailableError } from '@cluster-apiserver/storage';
+import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
 import { type DisturbedStore, disturbedStore } from '../../test/disturbed-store.ts';
 import {
   changeObject,

@@ -6,7 +6,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:h
 import { callUntil, LatencyTracker, requireValue, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { decode } from '@cluster-apiserver/model/schema';
 import { create, type Registry, type Resource } from '@cluster-apiserver/registry';
-import { memoryStore } from '@cluster-apiserver/storage';
+import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
 import { type Served, serve } from '../../test/listener.ts';
 import { parseRequestInfo } from '../request-info.ts';
 import { openTestRegistry } from '../../../registry/test/open-test-registry.ts';

@@ -3,7 +3,8 @@ import { callUntil, type Clock, loopOf, systemClock } from '@cluster-apiserver/b
 import type { Kind } from '@cluster-apiserver/model/kind';
 import { decode } from '@cluster-apiserver/model/schema';
 import { parseLabelSelector } from '@cluster-apiserver/model/selector';
-import { memoryStore, type View } from '@cluster-apiserver/storage';
+import { type View } from '@cluster-apiserver/storage';
+import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
 import { robotKind } from '../../test/robot-kind.ts';
 import { create, deleteCollection, list, type Registry, type Resource } from '../index.ts';
 import {

@@ -5,7 +5,7 @@ import { StatusError } from '@cluster-apiserver/model';
 import { defineKind, type KubeObject } from '@cluster-apiserver/model/kind';
 import { readApplied } from '@cluster-apiserver/model/managed-fields';
 import { decode } from '@cluster-apiserver/model/schema';
-import { memoryStore } from '@cluster-apiserver/storage';
+import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
 import {
   apply,
   create,

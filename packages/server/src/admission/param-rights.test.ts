@@ -4,7 +4,7 @@ import type { AdmissionContext } from '@cluster-apiserver/gates';
 import { admissionRegistration, kinds } from '@cluster-apiserver/kinds';
 import type { AccessAttributes } from '@cluster-apiserver/model';
 import { defineKind, type KubeObject } from '@cluster-apiserver/model/kind';
-import { memoryStore } from '@cluster-apiserver/storage';
+import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
 import { openTestRegistry } from '../../../registry/test/open-test-registry.ts';
 import { openParamRights } from './param-rights.ts';
 

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { callUntil, systemClock } from '@cluster-apiserver/base';
-import { memoryStore, type Revision, type Store } from '@cluster-apiserver/storage';
+import { type Revision, type Store } from '@cluster-apiserver/storage';
+import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
 import { requireLeadership } from './require-leadership.ts';
 
 const call = callUntil(Number.POSITIVE_INFINITY);

@@ -1,20 +1,20 @@
-/**
- * A store in memory for tests. It passes the same contract suite as the store on etcd. It is in `src` because the tests of all
- * higher packages use it, and the package has no other public place.
- */
+/** A store in memory. It passes the same contract suite as the store on etcd. */
 import { type Clock, throwIfAborted } from '@cluster-apiserver/base';
 import {
+  type ChangeSet,
+  type FollowedStore,
+  type HistoryReplaced,
   HistoryReplacedError,
   KeyExistsError,
   PreconditionFailedError,
+  type Revision,
+  revision,
   RevisionCompactedError,
   RevisionMismatchError,
   RevisionTooLargeError,
-} from '../errors.ts';
-import { History } from '../etcd/history.ts';
-import { type Revision, revision } from '../revision.ts';
-import type { ChangeSet, FollowedStore, WriteOptions } from '../store.ts';
-import type { StoredValue } from '../stored-value.ts';
+  type StoredValue,
+  type WriteOptions,
+} from '@cluster-apiserver/storage';
 
 export interface MemoryStore extends FollowedStore {
   /** Drops the history before the revision, as etcd's compaction does. */
@@ -37,7 +37,7 @@ interface Write {
 
 export function memoryStore(clock: Clock): MemoryStore {
   const state = new State(clock);
-  const { latest, replaced } = state;
+  const { latest } = state;
   return {
     get: async (key) => ({ stored: latest.get(key), revision: state.head }),
     list: async ({ prefix, after = '', limit = Number.POSITIVE_INFINITY, revision: at = state.head }) => {
@@ -72,9 +72,12 @@ export function memoryStore(clock: Clock): MemoryStore {
     requestProgress: () => {},
     restartWatches: () => {},
     get historyNumber() {
-      return replaced.number;
+      return state.historyNumber;
     },
-    onHistoryReplaced: (listener) => replaced.onReplaced(listener),
+    onHistoryReplaced: (listener) => {
+      state.listeners.add(listener);
+      return () => state.listeners.delete(listener);
+    },
     restore: (to, bumpedTo) => state.restore(to, bumpedTo),
     compact: (to) => state.compact(to),
     close: () => state.close(),
@@ -89,9 +92,9 @@ async function* watchState(
   withPrevious: boolean,
 ): AsyncGenerator<ChangeSet> {
   let next = revision(after + 1);
-  const { number } = state.replaced;
+  const { historyNumber } = state;
   while (!signal.aborted) {
-    if (state.replaced.number !== number) throw new HistoryReplacedError();
+    if (state.historyNumber !== historyNumber) throw new HistoryReplacedError();
     if (next < state.oldest) throw new RevisionCompactedError(after, state.oldest);
     const found = state.firstWriteSince(next);
     if (!found) {
@@ -108,7 +111,8 @@ async function* watchState(
 /** The values, and every write since the last compaction. */
 class State {
   readonly latest = new Map<string, StoredValue>();
-  readonly replaced = new History();
+  readonly listeners = new Set<(replaced: HistoryReplaced) => void>();
+  historyNumber = 0;
   readonly #clock: Clock;
   /** An empty etcd is at revision 1 too; 0 means no revision. */
   #head = revision(1);
@@ -183,10 +187,11 @@ class State {
     this.latest.clear();
     for (const [key, stored] of values) this.latest.set(key, stored);
     this.#writes = this.#writes.filter((write) => write.revision <= to);
-    this.replaced.revision = this.#head;
+    const before = this.#head;
     this.#head = bumpedTo ?? to;
     if (bumpedTo !== undefined) this.compact(bumpedTo);
-    this.replaced.replace('revision', { clusterId: 1, revision: this.#head });
+    this.historyNumber++;
+    for (const listener of [...this.listeners]) listener({ reason: 'revision', before, now: this.#head });
     this.#wakeWatchers();
   }
 

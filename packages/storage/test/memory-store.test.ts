@@ -1,6 +1,6 @@
 import { systemClock } from '@cluster-apiserver/base';
-import { describeStoreContract } from '../../test/contract/store-contract.ts';
-import { memoryStore } from './memory-store.ts';
+import { describeStoreContract } from './contract/store-contract.ts';
+import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
 
 describeStoreContract('the store in memory', async () => {
   const store = memoryStore(systemClock);
