@@ -298,12 +298,12 @@ describe('A failing webhook', () => {
     ...(
       [
         [undefined, 'the response has no status'],
-        [[true], 'the response has no status'],
-        [{}, 'status.allowed is not a boolean'],
-        [{ allowed: 'true' }, 'status.allowed is not a boolean'],
-        [{ allowed: 1 }, 'status.allowed is not a boolean'],
-        [{ allowed: true, denied: 'false' }, 'status.denied is not a boolean'],
-        [{ allowed: true, reason: ['x'] }, 'status.reason is not a string'],
+        [[true], 'status: expected an object, got a list'],
+        [{}, 'status.allowed: Required value'],
+        [{ allowed: 'true' }, 'status.allowed: expected true or false, got a string'],
+        [{ allowed: 1 }, 'status.allowed: expected true or false, got a number'],
+        [{ allowed: true, denied: 'false' }, 'status.denied: expected true or false, got a string'],
+        [{ allowed: true, reason: ['x'] }, 'status.reason: expected a string, got a list'],
       ] as const
     ).map(([status, problem]): [string, string, string] => [
       `the status ${JSON.stringify(status)}`,

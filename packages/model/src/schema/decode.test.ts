@@ -1,6 +1,6 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { rawNumber } from '../json/raw-number.ts';
-import { formatPath } from '../problems.ts';
+import { formatPath, Problems } from '../problems.ts';
 import { decode, WrongTypeError } from './decode.ts';
 import {
   any,
@@ -143,4 +143,83 @@ test.each<[string, object, string]>([
   const act = (): unknown => decode(schema, value, () => {});
   expect(act).toThrow(WrongTypeError);
   expect(act).toThrow(expect.objectContaining({ message }));
+});
+
+describe('for a file', () => {
+  const even = {
+    ...int32,
+    validate: (value: unknown, at: Problems) => void (Number(value) % 2 && at.report('is odd')),
+  };
+  const part = object({
+    name: { ...jsonField(string, '', 'required'), missing: 'name it' },
+    even: jsonField(even, '', 'given'),
+    mode: jsonField(
+      {
+        ...string,
+        rules: { enum: ['on', 'off'] },
+        validate: (_: unknown, at: Problems) => void at.report('wrong mode'),
+      },
+      '',
+      'given',
+    ),
+    time: jsonField({ ...string, default: '3s' }, '', 'always'),
+  });
+  const file = object({
+    parts: jsonField(
+      list({ ...part, validate: (_: unknown, at: Problems) => void at.report('validated') }, 'atomic'),
+      '',
+      'required',
+    ),
+    inner: jsonField(part, '', 'required'),
+  });
+  const read = (value: unknown) => {
+    const found: string[] = [];
+    const problems = new Problems({
+      errors: [],
+      count: 0,
+      take: (path, message) => found.push(`${formatPath(path)}: ${message}`),
+    });
+    const decoded = decode(file, value, (path) => found.push(`unknown ${formatPath(path)}`), { problems });
+    return { decoded, found };
+  };
+
+  test('all problems are found, and values of the right types take the places of wrong ones', () => {
+    const { decoded, found } = read({
+      more: 1,
+      parts: [7, null, { name: '', even: 'x', time: null }, { name: 'a', even: 3, mode: 'up' }, { name: 'b' }],
+    });
+    expect(found).toEqual([
+      'unknown more',
+      'parts[0]: expected an object, got a number',
+      'parts[1].name: name it',
+      'parts[2].name: name it',
+      'parts[2].even: expected a whole number, got a string',
+      'parts[3].even: is odd',
+      'parts[3].mode: wrong mode',
+      'parts[4]: validated',
+      'inner: Required value',
+    ]);
+    const empty = { name: '', time: '3s' };
+    expect(decoded).toEqual({
+      parts: [
+        empty,
+        empty,
+        { ...empty, even: 0 },
+        { ...empty, name: 'a', even: 3, mode: 'on' },
+        { ...empty, name: 'b' },
+      ],
+      inner: empty,
+    });
+  });
+
+  test('what is no object is one problem', () => {
+    expect(read('x')).toEqual({
+      found: [': expected an object, got a string'],
+      decoded: { parts: [], inner: { name: '', time: '3s' } },
+    });
+  });
+
+  test('elsewhere a missing field is an error', () => {
+    expect(() => decode(file, { parts: [] }, () => {})).toThrow('parts: Required value');
+  });
 });

@@ -56,14 +56,18 @@ describe('A response is bounded', () => {
 });
 
 test.each<[string, object, string]>([
-  ['response', { status: [] }, 'response.status is not an object'],
-  ['code', { status: { code: '400' } }, 'code is not a 32-bit integer'],
-  ['code beyond its type', { status: { code: 2 ** 40 } }, 'code is not a 32-bit integer'],
-  ['message', { status: { message: {} } }, 'message is not a string'],
-  ['details', { status: { details: 'x' } }, 'response.status.details is not an object'],
-  ['causes', { status: { details: { causes: {} } } }, 'causes is not a list'],
-  ['audit annotation', { auditAnnotations: { a: 1 } }, 'response.auditAnnotations is not a string'],
-  ['patch', { patch: 'a', patchType: 'JSONPatch' }, 'patch is not base64'],
+  ['response', { status: [] }, 'response.status: expected an object, got a list'],
+  ['code', { status: { code: '400' } }, 'response.status.code: expected a whole number, got a string'],
+  [
+    'code beyond its type',
+    { status: { code: 2 ** 40 } },
+    'response.status.code: 1099511627776 does not fit into int32',
+  ],
+  ['message', { status: { message: {} } }, 'response.status.message: expected a string, got an object'],
+  ['details', { status: { details: 'x' } }, 'response.status.details: expected an object, got a string'],
+  ['causes', { status: { details: { causes: {} } } }, 'response.status.details.causes: expected a list, got an object'],
+  ['audit annotation', { auditAnnotations: { a: 1 } }, 'response.auditAnnotations.a: expected a string, got a number'],
+  ['patch', { patch: 'a', patchType: 'JSONPatch' }, 'response.patch: expected bytes in base64, got another string'],
 ])('a %s of a wrong type is refused', (_, response, problem) => {
   expect(() => read(response)).toThrow(`received invalid webhook response: ${problem}`);
 });

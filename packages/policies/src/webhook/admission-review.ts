@@ -1,6 +1,18 @@
-import { getOwn } from '@cluster-apiserver/base';
-import { isJsonObject, type JsonObject } from '@cluster-apiserver/model/json';
-import { type ResultDetails, WebhookCallError, type WebhookResult } from './errors.ts';
+import type { StatusDetails } from '@cluster-apiserver/model';
+import {
+  boolean,
+  bytes,
+  decode,
+  jsonField,
+  list,
+  object,
+  statusSchema,
+  string,
+  stringMap,
+  type ValueOf,
+  WrongTypeError,
+} from '@cluster-apiserver/model/schema';
+import { WebhookCallError, type WebhookResult } from './errors.ts';
 
 /** Supported versions of AdmissionReview. */
 const versions = ['v1', 'v1beta1'] as const;
@@ -40,136 +52,102 @@ const annotationsMax = 100;
 const annotationCharactersMax = 10 * 1024;
 const causesMax = 100;
 
+const responseSchema = object({
+  uid: jsonField(string, '', 'always'),
+  allowed: jsonField(boolean, '', 'always'),
+  status: jsonField(statusSchema, ''),
+  patch: jsonField(bytes, '', 'always'),
+  patchType: jsonField(string, '', 'given'),
+  auditAnnotations: jsonField(stringMap, '', 'always'),
+  warnings: jsonField(list(string, 'atomic'), '', 'always'),
+});
+const reviewSchema = object({
+  kind: jsonField(string, '', 'always'),
+  apiVersion: jsonField(string, '', 'always'),
+  response: jsonField(responseSchema, '', 'given'),
+});
+type Review = ValueOf<typeof reviewSchema>;
+type Response = ValueOf<typeof responseSchema>;
+
 /** Throws a WebhookCallError for an invalid response. */
-export function parseResponse(review: unknown, expected: ExpectedResponse): AdmissionResponse {
-  const outer = requireObject(review, 'the body');
-  const given = getOwn(outer, 'response') ?? undefined;
-  if (given === undefined) throw createResponseError('webhook response was absent');
-  const response = requireObject(given, 'response');
+export function parseResponse(body: unknown, expected: ExpectedResponse): AdmissionResponse {
+  const review = decodeReview(body);
+  const { response } = review;
+  if (!response) throw createResponseError('webhook response was absent');
   // Version v1beta1 never required either of them.
-  if (expected.version === 'v1') requireIdentity(outer, response, expected.uid);
+  if (expected.version === 'v1') requireIdentity(review, response, expected.uid);
+  const { code = 0, reason = '', message = '', details } = response.status ?? {};
   return {
-    allowed: getBoolean(response, 'allowed'),
-    result: parseResult(response),
-    patch: parsePatch(response, expected),
-    auditAnnotations: parseAnnotations(response),
-    warnings: getList(response, 'warnings', warningsMax).map((warning) => requireString(warning, 'response.warnings')),
+    allowed: response.allowed,
+    result: { code, reason: shorten(reason), message: shorten(message), details: details && boundDetails(details) },
+    patch: readPatch(response, expected),
+    auditAnnotations: new Map(
+      Object.entries(response.auditAnnotations)
+        .slice(0, annotationsMax)
+        .map(([key, value]) => [key.slice(0, annotationCharactersMax), value.slice(0, annotationCharactersMax)]),
+    ),
+    warnings: response.warnings.slice(0, warningsMax),
   };
 }
 
-function requireIdentity(outer: JsonObject, response: JsonObject, uid: string): void {
-  const given = getString(response, 'uid');
-  if (given !== uid) throw createResponseError(`expected response.uid=${JSON.stringify(uid)}, got ${quote(given)}`);
-  const [apiVersion, kind] = [getString(outer, 'apiVersion'), getString(outer, 'kind')];
+function decodeReview(body: unknown): Review {
+  try {
+    return decode(reviewSchema, body, () => {});
+  } catch (error) {
+    if (error instanceof WrongTypeError) throw createResponseError(error.message);
+    throw error;
+  }
+}
+
+function requireIdentity({ apiVersion, kind }: Review, response: Response, uid: string): void {
+  if (response.uid !== uid)
+    throw createResponseError(`expected response.uid=${JSON.stringify(uid)}, got ${quote(response.uid)}`);
   if (apiVersion !== 'admission.k8s.io/v1' || kind !== 'AdmissionReview')
     throw createResponseError(
       `expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got ${quote(apiVersion)}, Kind=${quote(kind)}`,
     );
 }
 
-function parsePatch(response: JsonObject, { version, isMutating }: ExpectedResponse): Buffer {
-  const patch = getBytes(response, 'patch');
-  if (version === 'v1beta1') return isMutating ? patch : none;
-  const type = getOwn(response, 'patchType') ?? undefined;
+function readPatch({ patch, patchType }: Response, { version, isMutating }: ExpectedResponse): Buffer {
+  if (version === 'v1beta1') return isMutating ? Buffer.from(patch, 'base64') : none;
   if (!isMutating) {
-    if (patch.length > 0) throw createResponseError('validating webhook may not return response.patch');
-    if (type !== undefined) throw createResponseError('validating webhook may not return response.patchType');
+    if (patch !== '') throw createResponseError('validating webhook may not return response.patch');
+    if (patchType !== undefined) throw createResponseError('validating webhook may not return response.patchType');
     return none;
   }
-  if (patch.length > 0 && type === undefined)
+  if (patch !== '' && patchType === undefined)
     throw createResponseError('webhook returned response.patch but not response.patchType');
-  if (patch.length === 0 && type !== undefined)
+  if (patch === '' && patchType !== undefined)
     throw createResponseError('webhook returned response.patchType but not response.patch');
-  if (type === '') throw createResponseError('webhook returned invalid response.patchType of ""');
-  if (type !== undefined && type !== 'JSONPatch')
-    throw new WebhookCallError(`unsupported patch type ${quote(requireString(type, 'response.patchType'))}`);
-  return patch;
+  if (patchType === '') throw createResponseError('webhook returned invalid response.patchType of ""');
+  if (patchType !== undefined && patchType !== 'JSONPatch')
+    throw new WebhookCallError(`unsupported patch type ${quote(patchType)}`);
+  return Buffer.from(patch, 'base64');
 }
 
 const none = Buffer.alloc(0);
 
-function parseResult(response: JsonObject): WebhookResult {
-  const status = requireObject(getOwn(response, 'status') ?? {}, 'response.status');
-  const details = getOwn(status, 'details') ?? undefined;
+const shorten = (text: string): string => text.slice(0, messageCharactersMax);
+
+/** Without empty members, as clients get it. */
+function boundDetails({ causes = [], retryAfterSeconds = 0, ...details }: Details): StatusDetails {
+  const texts = Object.entries(details).map(([name, value]) => [name, shorten(value)]);
   return {
-    code: getInteger(status, 'code'),
-    reason: getString(status, 'reason').slice(0, messageCharactersMax),
-    message: getString(status, 'message').slice(0, messageCharactersMax),
-    details: details === undefined ? undefined : parseDetails(requireObject(details, 'response.status.details')),
+    ...Object.fromEntries(texts),
+    ...(retryAfterSeconds > 0 && { retryAfterSeconds }),
+    ...(causes.length > 0 && {
+      causes: causes.slice(0, causesMax).map(({ message = '', reason, field }) => ({
+        ...(reason !== undefined && { reason: shorten(reason) }),
+        message: shorten(message),
+        ...(field !== undefined && { field: shorten(field) }),
+      })),
+    }),
   };
 }
-
-const parseDetails = (details: JsonObject): ResultDetails => ({
-  name: getString(details, 'name').slice(0, messageCharactersMax),
-  group: getString(details, 'group').slice(0, messageCharactersMax),
-  kind: getString(details, 'kind').slice(0, messageCharactersMax),
-  uid: getString(details, 'uid').slice(0, messageCharactersMax),
-  retryAfterSeconds: getInteger(details, 'retryAfterSeconds'),
-  causes: getList(details, 'causes', causesMax).map((entry) => {
-    const cause = requireObject(entry, 'response.status.details.causes');
-    return {
-      reason: getString(cause, 'reason').slice(0, messageCharactersMax),
-      message: getString(cause, 'message').slice(0, messageCharactersMax),
-      field: getString(cause, 'field').slice(0, messageCharactersMax),
-    };
-  }),
-});
-
-function parseAnnotations(response: JsonObject): ReadonlyMap<string, string> {
-  const given = requireObject(getOwn(response, 'auditAnnotations') ?? {}, 'response.auditAnnotations');
-  return new Map(
-    Object.entries(given)
-      .slice(0, annotationsMax)
-      .map(([key, value]) => [
-        key.slice(0, annotationCharactersMax),
-        requireString(value, 'response.auditAnnotations').slice(0, annotationCharactersMax),
-      ]),
-  );
-}
-
-/** Null is equivalent to absent. */
-const getMember = (values: JsonObject, name: string): unknown => getOwn(values, name) ?? undefined;
-
-const getString = (values: JsonObject, name: string): string => requireString(getMember(values, name) ?? '', name);
-
-function requireString(value: unknown, name: string): string {
-  if (typeof value !== 'string') throw createTypeError(name, 'a string');
-  return value;
-}
-
-function getBoolean(values: JsonObject, name: string): boolean {
-  const value = getMember(values, name) ?? false;
-  if (typeof value !== 'boolean') throw createTypeError(name, 'a boolean');
-  return value;
-}
-
-function getInteger(values: JsonObject, name: string): number {
-  const value = getMember(values, name) ?? 0;
-  if (typeof value !== 'number' || (value | 0) !== value) throw createTypeError(name, 'a 32-bit integer');
-  return value;
-}
-
-function getList(values: JsonObject, name: string, max: number): readonly unknown[] {
-  const value = getMember(values, name) ?? [];
-  if (!Array.isArray(value)) throw createTypeError(name, 'a list');
-  return value.slice(0, max);
-}
-
-function getBytes(values: JsonObject, name: string): Buffer {
-  const text = getString(values, name).replaceAll(/[\r\n]/g, '');
-  if (text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) throw createTypeError(name, 'base64');
-  return Buffer.from(text, 'base64');
-}
-
-function requireObject(value: unknown, name: string): JsonObject {
-  if (!isJsonObject(value)) throw createTypeError(name, 'an object');
-  return value;
-}
+type Details = NonNullable<NonNullable<Response['status']>['details']>;
 
 const createResponseError = (problem: string): WebhookCallError =>
   new WebhookCallError(`received invalid webhook response: ${problem}`);
-const createTypeError = (name: string, wanted: string): WebhookCallError =>
-  createResponseError(`${name} is not ${wanted}`);
 
 /** Maximum length of quoted webhook output in error messages. */
 const quotedCharactersMax = 256;

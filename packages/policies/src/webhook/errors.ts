@@ -1,4 +1,4 @@
-import { StatusError } from '@cluster-apiserver/model';
+import { type StatusDetails, StatusError } from '@cluster-apiserver/model';
 
 /** A failed call, to which `failurePolicy` applies. The message contains nothing of the object. */
 export class WebhookCallError extends Error {
@@ -28,16 +28,7 @@ export interface WebhookResult {
   readonly code: number;
   readonly reason: string;
   readonly message: string;
-  readonly details: ResultDetails | undefined;
-}
-
-export interface ResultDetails {
-  readonly name: string;
-  readonly group: string;
-  readonly kind: string;
-  readonly uid: string;
-  readonly retryAfterSeconds: number;
-  readonly causes: readonly { readonly reason: string; readonly message: string; readonly field: string }[];
+  readonly details: StatusDetails | undefined;
 }
 
 /** The codes of HTTP errors: a webhook cannot deny a request with a code of success. */
@@ -48,25 +39,10 @@ export function createDenial(webhook: string, { code, reason, message, details }
   const denied = `admission webhook ${JSON.stringify(webhook)} denied the request`;
   const explanation = message || reason;
   return new WebhookDenialError(
-    new StatusError(
-      'Forbidden',
-      explanation ? `${denied}: ${explanation}` : `${denied} without explanation`,
-      details && {
-        ...(details.name && { name: details.name }),
-        ...(details.group && { group: details.group }),
-        ...(details.kind && { kind: details.kind }),
-        ...(details.uid && { uid: details.uid }),
-        ...(details.causes.length > 0 && {
-          causes: details.causes.map(({ reason: why, message: text, field }) => ({
-            ...(why && { reason: why }),
-            message: text,
-            ...(field && { field }),
-          })),
-        }),
-        ...(details.retryAfterSeconds > 0 && { retryAfterSeconds: details.retryAfterSeconds }),
-      },
-      { code: code < codeMin ? codeMin : Math.min(code, codeMax), statedReason: reason },
-    ),
+    new StatusError('Forbidden', explanation ? `${denied}: ${explanation}` : `${denied} without explanation`, details, {
+      code: code < codeMin ? codeMin : Math.min(code, codeMax),
+      statedReason: reason,
+    }),
   );
 }
 

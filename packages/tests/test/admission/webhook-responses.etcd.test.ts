@@ -158,7 +158,12 @@ const failures: readonly [string, ReviewHandler, RegExp, string][] = [
   ['sends an empty body', sendBody(200), /the response is not JSON$/, '503'],
   ['sends too many bytes', sendBody(200, ' '.repeat(6 * 1024 * 1024)), /the answer is larger than/, '503'],
   ['sends too many values', sendBody(200, `[${'0,'.repeat(100_000)}0]`), /too many values$/, '503'],
-  ['sends a list', sendBody(200, '[]'), /received invalid webhook response: the body is not an object$/, '503'],
+  [
+    'sends a list',
+    sendBody(200, '[]'),
+    /received invalid webhook response: the object: expected an object, got a list$/,
+    '503',
+  ],
   ['sends a review without a response', review(() => ({})), /webhook response was absent$/, '503'],
   [
     'sends another uid',
@@ -181,13 +186,13 @@ const failures: readonly [string, ReviewHandler, RegExp, string][] = [
   [
     'sends an allowed that is not a boolean',
     review((uid) => ({ response: { uid, allowed: 'yes' } })),
-    /allowed is not a boolean$/,
+    /response\.allowed: expected true or false, got a string$/,
     '503',
   ],
   [
     'sends warnings that are not strings',
     review((uid) => ({ response: { uid, allowed: true, warnings: [1] } })),
-    /warnings is not a string$/,
+    /response\.warnings\[0\]: expected a string, got a number$/,
     '503',
   ],
   ...Object.entries({ ...brokenAnswers, ...wrongBodies }).map(([name, hostile]): (typeof failures)[number] => [
@@ -366,7 +371,11 @@ describe('A patch', () => {
     ['without content', { patchType: 'JSONPatch' }, /returned response\.patchType but not response\.patch$/],
     ['with an empty type', { patchType: '', patch: base64('[]') }, /invalid response\.patchType of ""$/],
     ['with an unknown type', { patchType: 'XML', patch: base64('[]') }, /unsupported patch type "XML"$/],
-    ['that is not base64', { patchType: 'JSONPatch', patch: '[]' }, /patch is not base64$/],
+    [
+      'that is not base64',
+      { patchType: 'JSONPatch', patch: '[]' },
+      /response\.patch: expected bytes in base64, got another string$/,
+    ],
     ['that is not JSON', { patchType: 'JSONPatch', patch: base64('[') }, /received undecodable patch/],
     ['that is not a list', { patchType: 'JSONPatch', patch: base64('{}') }, /received undecodable patch/],
   ])('%s is a failed call', async (_, response, message) => {

@@ -1,8 +1,8 @@
-import { type Call, getOwn } from '@cluster-apiserver/base';
-import type { UserInfo } from '@cluster-apiserver/model';
-import { isJsonObject, type JsonObject } from '@cluster-apiserver/model/json';
+import type { Call } from '@cluster-apiserver/base';
+import type { JsonObject } from '@cluster-apiserver/model/json';
+import { any, boolean, jsonField, list, map, object, string } from '@cluster-apiserver/model/schema';
 import { requestReview, type RetryPolicy, type WebhookOptions } from '../../webhook/send-to-webhook.ts';
-import { WebhookError } from '../../webhook/webhook-error.ts';
+import { decodeAnswer, WebhookError } from '../../webhook/webhook-error.ts';
 import { addAuthenticatedGroup } from '../user-groups.ts';
 import type { TokenAnswer, TokenAuthenticator } from '../token-authenticator.ts';
 import { TokenRejectedError, tooManyWaitingTokens } from '../token-rejected-error.ts';
@@ -59,46 +59,38 @@ export function createTokenWebhook(options: WebhookTokensOptions): TokenAuthenti
 
 const apiVersionOf = (version: WebhookTokensOptions['version']): string => `authentication.k8s.io/${version}`;
 
+const userSchema = object({
+  username: jsonField(string, '', 'required'),
+  uid: jsonField(string, ''),
+  groups: jsonField(list(string, 'atomic'), '', 'always'),
+  extra: jsonField(map(list(string, 'atomic')), ''),
+});
+const statusSchema = object({
+  authenticated: jsonField(boolean, ''),
+  user: jsonField(any, ''),
+  audiences: jsonField(list(string, 'atomic'), '', 'always'),
+});
+const reviewSchema = object({
+  apiVersion: jsonField(string, ''),
+  kind: jsonField(string, ''),
+  status: jsonField(statusSchema, '', 'required'),
+});
+
 function parseReview(
-  { apiVersion, kind, status: given }: JsonObject,
+  answer: JsonObject,
   version: WebhookTokensOptions['version'],
   wanted: readonly string[],
   apiAudiences: readonly string[],
 ): TokenAnswer | undefined {
+  const { apiVersion, kind, status } = decodeAnswer(reviewSchema, answer);
   if (kind !== 'TokenReview' || apiVersion !== apiVersionOf(version))
     throw new WebhookError(`its answer is no TokenReview of ${version}`);
-  const status = requireObject(given, 'status');
-  if (status['authenticated'] !== true) return undefined;
-  const user = parseUser(requireObject(status['user'], 'user'));
+  if (!status.authenticated) return undefined;
+  const { username: name, ...others } = decodeAnswer(userSchema, status.user);
+  const user = addAuthenticatedGroup({ name, ...others });
   if (wanted.length === 0) return { user };
   // A webhook that returns no audiences vouches for the audiences of this API only.
-  const named = requireStrings(status['audiences'], 'audiences');
-  const audiences = wanted.filter((one) => (named.length > 0 ? named : apiAudiences).includes(one));
+  const named = status.audiences.length > 0 ? status.audiences : apiAudiences;
+  const audiences = wanted.filter((one) => named.includes(one));
   return audiences.length > 0 ? { user, audiences } : undefined;
-}
-
-function parseUser(user: JsonObject): UserInfo {
-  const { username, uid, groups, extra } = user;
-  if (typeof username !== 'string' || username === '') throw new WebhookError('its user has no name');
-  if (uid !== undefined && typeof uid !== 'string') throw new WebhookError('its uid is no text');
-  const extras = extra === undefined || extra === null ? {} : requireObject(extra, 'extra');
-  const entries = Object.keys(extras).map((key) => [key, requireStrings(getOwn(extras, key), 'extra')] as const);
-  return addAuthenticatedGroup({
-    name: username,
-    ...(uid && { uid }),
-    groups: requireStrings(groups, 'groups'),
-    ...(entries.length > 0 && { extra: Object.fromEntries(entries) }),
-  });
-}
-
-function requireObject(value: unknown, what: string): JsonObject {
-  if (!isJsonObject(value)) throw new WebhookError(`its ${what} is no object`);
-  return value;
-}
-
-function requireStrings(value: unknown, what: string): readonly string[] {
-  if (value === undefined || value === null) return [];
-  if (!Array.isArray(value) || !value.every((one) => typeof one === 'string'))
-    throw new WebhookError(`its ${what} are no list of texts`);
-  return value;
 }

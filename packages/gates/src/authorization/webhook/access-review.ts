@@ -1,7 +1,8 @@
 import { keepText } from '@cluster-apiserver/base';
 import type { AccessAttributes, AccessSelector, ResourceAttributes } from '@cluster-apiserver/model';
-import { isJsonObject, type JsonObject } from '@cluster-apiserver/model/json';
-import { WebhookError } from '../../webhook/webhook-error.ts';
+import type { JsonObject } from '@cluster-apiserver/model/json';
+import { boolean, jsonField, object, string, type ValueOf } from '@cluster-apiserver/model/schema';
+import { decodeAnswer, WebhookError } from '../../webhook/webhook-error.ts';
 
 export type ReviewVersion = 'v1' | 'v1beta1';
 
@@ -27,12 +28,19 @@ export interface ReviewedResource {
   readonly labelSelector: AccessSelector | undefined;
 }
 
+const statusSchema = object({
+  allowed: jsonField(boolean, '', 'required'),
+  denied: jsonField(boolean, '', 'always'),
+  reason: jsonField(string, '', 'always'),
+});
+const reviewSchema = object({
+  apiVersion: jsonField(string, ''),
+  kind: jsonField(string, ''),
+  status: jsonField(statusSchema, '', 'given'),
+});
+
 /** The decision of a webhook. */
-export interface ReviewStatus {
-  readonly allowed: boolean;
-  readonly denied: boolean;
-  readonly reason: string;
-}
+export type ReviewStatus = Readonly<ValueOf<typeof statusSchema>>;
 
 /** Every field that is read here must be part of the cache key (`attributes-key.ts`). */
 export function toReviewSpec({ user, verb, path, resource }: AccessAttributes): ReviewSpec {
@@ -84,18 +92,10 @@ const apiVersionOf = (version: ReviewVersion): string => `authorization.k8s.io/$
 const reasonCharactersMax = 4_096;
 
 /** Throws a WebhookError for a malformed response. */
-export function parseStatus({ apiVersion, kind, status }: JsonObject, version: ReviewVersion): ReviewStatus {
+export function parseStatus(answer: JsonObject, version: ReviewVersion): ReviewStatus {
+  const { apiVersion, kind, status } = decodeAnswer(reviewSchema, answer);
   if (apiVersion !== apiVersionOf(version) || kind !== 'SubjectAccessReview')
     throw new WebhookError(`the response is not a SubjectAccessReview of ${version}`);
-  if (!isJsonObject(status)) throw new WebhookError('the response has no status');
-  const { allowed, denied, reason } = status;
-  if (typeof allowed !== 'boolean') throw new WebhookError('status.allowed is not a boolean');
-  if (!isBooleanOrAbsent(denied)) throw new WebhookError('status.denied is not a boolean');
-  if (!isStringOrAbsent(reason)) throw new WebhookError('status.reason is not a string');
-  return { allowed, denied: denied ?? false, reason: keepText(reason ?? '', reasonCharactersMax) };
+  if (!status) throw new WebhookError('the response has no status');
+  return { ...status, reason: keepText(status.reason, reasonCharactersMax) };
 }
-
-const isBooleanOrAbsent = (value: unknown): value is boolean | null | undefined =>
-  value === undefined || value === null || typeof value === 'boolean';
-const isStringOrAbsent = (value: unknown): value is string | null | undefined =>
-  value === undefined || value === null || typeof value === 'string';
