@@ -9,6 +9,6 @@ export {
 } from './backend.ts';
 export type { LogFile, LogFiles } from './log-files.ts';
 export { shownTarget } from './shown-target.ts';
-export type { AuditMeasures } from './recorder.ts';
+export { createAuditMeasures } from './audit-measures.ts';
 export { RotatingLog } from './rotating-log.ts';
 export { createAuditWebhook } from './webhook.ts';

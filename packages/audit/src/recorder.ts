@@ -1,7 +1,8 @@
 import { type Clock, largeBytesMin, runTask, type SyncTask } from '@cluster-apiserver/base';
-import type { AuditLevel, AuditPolicy, AuditRule, AuditStage } from '@cluster-apiserver/config';
+import type { AuditPolicy, AuditRule, AuditStage } from '@cluster-apiserver/config';
 import { type Status, StatusError, type UserInfo } from '@cluster-apiserver/model';
 import { isJsonObject } from '@cluster-apiserver/model/json';
+import type { AuditMeasures } from './audit-measures.ts';
 import type { AuditBackend } from './backend.ts';
 import {
   type EventFacts,
@@ -46,16 +47,6 @@ export interface AuditorOptions {
   readonly measures: AuditMeasures;
   /** Called with an error because of which objects were omitted from an event. */
   readonly report: (error: unknown) => void;
-}
-
-/** Metrics of auditing. */
-export interface AuditMeasures {
-  /** An event was created. */
-  event(): void;
-  /** The level that the policy chose for a request. */
-  level(level: AuditLevel): void;
-  /** A request was rejected because its first event could not be recorded. */
-  rejected(): void;
 }
 
 /** Shared by all recorders. */

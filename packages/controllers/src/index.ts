@@ -3,7 +3,7 @@ export {
   type GarbageCollectorEvent,
   type GarbageCollectorOptions,
 } from './garbage-collector/garbage-collector.ts';
-export type { ControllerMeasures } from './measures.ts';
+export { type ControllerMeasures, createControllerMeasures } from './controller-measures.ts';
 export {
   drainNamespaces,
   type NamespaceControllerEvent,

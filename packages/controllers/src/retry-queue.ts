@@ -1,5 +1,5 @@
 import { type Backoff, backoff, type Clock, type Random } from '@cluster-apiserver/base';
-import type { QueueMeasures } from './measures.ts';
+import type { QueueMeasures } from './controller-measures.ts';
 
 export interface RetryQueueOptions<Key> {
   readonly clock: Clock;

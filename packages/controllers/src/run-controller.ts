@@ -1,7 +1,7 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
 import type { ApiSnapshot, CachedObject, LiveApi, Resource } from '@cluster-apiserver/registry';
 import { type Call, type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
-import type { ControllerMeasures } from './measures.ts';
+import type { ControllerMeasures } from './controller-measures.ts';
 import { callsOf, followApi, isLoaded, itemsWithin, unreadableCount } from './memory.ts';
 import { createPace, type Pace } from './pace.ts';
 import { createPasses } from './passes.ts';

@@ -16,11 +16,7 @@ export {
   describeAdmissionPlugins,
 } from './admission/choose-plugins.ts';
 export { createEventRateLimit } from './admission/event-rate-limit.ts';
-export {
-  type AdmissionMeasures,
-  createMeasuredAdmission,
-  type ObserveAdmission,
-} from './admission/measured-admission.ts';
+export { createMeasuredAdmission } from './admission/measured-admission.ts';
 export { createNamespaceExists } from './admission/namespace-exists.ts';
 export {
   type NamespaceState,
@@ -35,7 +31,7 @@ export type { Authenticator, Credentials } from './authentication/authenticator.
 export { withAnonymous } from './authentication/anonymous.ts';
 export { createClientCertificateAuthenticator } from './authentication/certificate/client-certificates.ts';
 export { createFrontProxyAuthenticator, type FrontProxyHeaders } from './authentication/certificate/front-proxy.ts';
-export { createTokenCache } from './authentication/token-cache.ts';
+export { type CreateTokenCache, createTokenCaches } from './authentication/token-cache.ts';
 export { algorithmNames } from './authentication/oidc/algorithms.ts';
 export { createDocumentFetcher } from './authentication/oidc/document-fetcher.ts';
 export { DistributedClaims } from './authentication/oidc/distributed-claims.ts';
@@ -62,11 +58,7 @@ export { createTokenIssuer } from './authentication/service-account/token-issuer
 export { createStaticTokenAuthenticator, TokenFileError } from './authentication/static-tokens.ts';
 export type { TokenAnswer, TokenAuthenticator } from './authentication/token-authenticator.ts';
 export { TokenRejectedError } from './authentication/token-rejected-error.ts';
-export {
-  type AuthenticationResult,
-  createMeasuredAuthenticator,
-  type ObserveAuthentication,
-} from './authentication/measured-authenticator.ts';
+export { createMeasuredAuthenticator } from './authentication/measured-authenticator.ts';
 export { uniteAuthenticators, uniteTokenAuthenticators } from './authentication/union.ts';
 export { createAbacAuthorizer } from './authorization/abac.ts';
 export { alwaysAllow, alwaysDeny } from './authorization/always.ts';
@@ -74,11 +66,8 @@ export { createPathAuthorizer, PathPatternError, compilePathPatterns } from './a
 export { AuthorizationFailedError, isLoggedError } from './authorization/authorization-failed-error.ts';
 export type { Authorizer } from './authorization/authorizer.ts';
 export { countDecisions } from './authorization/count-decisions.ts';
-export {
-  type AuthorizationResult,
-  createMeasuredAuthorizer,
-  type ObserveAuthorization,
-} from './authorization/measured-authorizer.ts';
+export { createMeasuredAuthorizer } from './authorization/measured-authorizer.ts';
+export { createAuthorizationMeasures, type WebhookMeasures } from './authorization/authorization-measures.ts';
 export { mastersGroup, monitoringGroup, createGroupAuthorizer } from './authorization/privileged-groups.ts';
 export { type IndexedBinding, type IndexedRole, PolicyIndex } from './authorization/rbac/policy-index.ts';
 export { findMissingRules } from './authorization/rbac/missing-rules.ts';
@@ -88,7 +77,6 @@ export { uniteAuthorizers } from './authorization/union.ts';
 export {
   createWebhookAuthorizer,
   type WebhookAuthorizerOptions,
-  type WebhookMeasures,
 } from './authorization/webhook/webhook-authorizer.ts';
 export { type Impersonation, type Impersonator, createImpersonator } from './impersonation/impersonator.ts';
 export {

@@ -1,7 +1,8 @@
 import type { Clock, Task } from '@cluster-apiserver/base';
 import { BudgetExceededError, type Evaluation, EvaluationError, type Expression } from '@cluster-apiserver/expressions';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
-import type { CheckError, ConditionMeasures } from './measures.ts';
+import type { CheckError } from './policy-measures.ts';
+import type { ConditionMeasures } from './condition-measures.ts';
 
 /** The value of an expression, or the error message for the response. */
 export type Outcome<T> = { readonly value: T; readonly error?: undefined } | Failed;

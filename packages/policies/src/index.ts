@@ -11,7 +11,9 @@ export {
 } from './static-objects.ts';
 export type { FollowingPlugin } from './policy-sources.ts';
 export type { WebhookFailure } from './webhook/invoke-webhook.ts';
-export type { AdmissionWebhookMeasures, ConditionMeasures, PolicyMeasures } from './measures.ts';
+export { createConditionMeasures, type OpenConditionMeasures } from './condition-measures.ts';
+export { createMutatingPolicyMeasures, createValidatingPolicyMeasures } from './policy-measures.ts';
+export { type AdmissionWebhookMeasures, createAdmissionWebhookMeasures } from './webhook/webhook-measures.ts';
 export { WebhookClients } from './webhook/webhook-clients.ts';
 export {
   createMutatingAdmissionWebhook,

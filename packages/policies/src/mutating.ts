@@ -23,7 +23,7 @@ import { ConfigurationFault, mergeConfiguration } from './apply-configuration.ts
 import type { CompiledBinding, CompiledPolicy, CompileExpression } from './compiled.ts';
 import type { ActivePolicy } from './bind-policies.ts';
 import { type Invocation, collectInvocations } from './invocations.ts';
-import type { CheckError } from './measures.ts';
+import type { CheckError } from './policy-measures.ts';
 import { evaluateConditions, secondsSince, getErrorType } from './evaluate.ts';
 import type { EvaluateOptions } from './policy-sources.ts';
 import { nameOf, type PolicyRequest } from './request.ts';

@@ -8,7 +8,7 @@ import { getPolicySources } from './applicable-sources.ts';
 import { CompiledObjects, FollowedObjects } from './followed-objects.ts';
 import type { Sources } from './active.ts';
 import type { Matcher } from './matching.ts';
-import type { PolicyMeasures } from './measures.ts';
+import type { PolicyMeasures } from './policy-measures.ts';
 import { compileStaticObjects, type StaticPolicies, type StaticSource } from './static-objects.ts';
 
 /** What evaluating policies needs besides the request. */

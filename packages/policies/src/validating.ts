@@ -11,7 +11,7 @@ import { forbiddenResource, type Reason, StatusError } from '@cluster-apiserver/
 import type { CompiledBinding, CompiledPolicy, CompileExpression, Program } from './compiled.ts';
 import type { ActivePolicy } from './bind-policies.ts';
 import { type Invocation, collectInvocations } from './invocations.ts';
-import type { CheckError, Enforcement } from './measures.ts';
+import type { CheckError, Enforcement } from './policy-measures.ts';
 import { type Failed, evaluateConditions, evaluateOutcome, toBudgetFailure, secondsSince } from './evaluate.ts';
 import type { EvaluateOptions } from './policy-sources.ts';
 import { nameOf, type PolicyRequest } from './request.ts';

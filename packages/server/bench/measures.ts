@@ -9,10 +9,6 @@ import { createMeasuredAuthenticator, createMeasuredAuthorizer } from '@cluster-
 import { kinds } from '@cluster-apiserver/kinds';
 import { type ApiRequest, buildHandlerChain, type Handler } from '@cluster-apiserver/pipeline';
 import { createMetrics } from '@cluster-apiserver/telemetry';
-import {
-  createAuthenticationMeasures,
-  createAuthorizationAttemptMeasures,
-} from '../src/observability/identity-measures.ts';
 import { createInFlightMeasures } from '../src/serving/in-flight-measures.ts';
 import { createRequestMeasures } from '../src/serving/request-measures.ts';
 import { createReadMeasures } from '../src/storage/watch-cache-measures.ts';
@@ -49,8 +45,8 @@ const common = {
 const counting = buildHandlerChain(
   {
     ...common,
-    authenticator: createMeasuredAuthenticator(authenticator, clock, createAuthenticationMeasures(metrics)),
-    authorizer: createMeasuredAuthorizer(authorizer, clock, createAuthorizationAttemptMeasures(metrics)),
+    authenticator: createMeasuredAuthenticator(authenticator, clock, metrics),
+    authorizer: createMeasuredAuthorizer(authorizer, clock, metrics),
     inFlightMeasures: createInFlightMeasures(metrics, versions, clock, cleanup),
     measures: createRequestMeasures(metrics, versions, clock),
   },

@@ -1,4 +1,5 @@
 import { CleanupStack } from '@cluster-apiserver/base';
+import { createTokenCaches } from '@cluster-apiserver/gates';
 import { type KindServices, kinds as kindsOf } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model/kind';
 import type { ServedApi } from '@cluster-apiserver/registry';
@@ -14,7 +15,6 @@ import { configzPath, createConfigzDocument } from './configuration/configz.ts';
 import { openContext } from './configuration/context.ts';
 import { loadSettings } from './configuration/settings.ts';
 import { warnOfSettings } from './configuration/warn-of-settings.ts';
-import { createTokenCacheFactory } from './authentication/token-cache.ts';
 import { openReviews } from './authorization/reviews.ts';
 import { formatFlags } from './flags/format-flags.ts';
 import { publishVersion } from './observability/version-measures.ts';
@@ -67,7 +67,7 @@ export async function assemble(
     const version = getVersionInfo(runtime);
     publishVersion(metrics, version, gates);
     const tracer = await openTracing(settings.tracingFile, context, cleanup);
-    const createCache = createTokenCacheFactory(context);
+    const createCache = createTokenCaches(clock, random, metrics);
     const accountTokens = await openServiceAccountTokens(authentication.serviceAccounts, createCache, context, cleanup);
     const servedKinds = kinds({
       eventLifetimeSeconds: storage.eventLifetimeSeconds,

@@ -11,6 +11,8 @@ export {
   type Metrics,
   type Observe,
   secondsBuckets,
+  type Counter,
+  type Histogram,
 } from './metrics.ts';
 export { openTracer } from './open-tracer.ts';
 export type { DropReason, OpenTracer, RequestSpan, Tracer, TracerMeasures } from './tracer.ts';

@@ -1,28 +1,63 @@
 import { type Clock, settle } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
+import { createDoublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
+import { createResultCounter } from '../result-counter.ts';
 import type { Authenticator } from './authenticator.ts';
 
 /** As in kube-apiserver: `failure` means no known credential, `error` a rejected or unverifiable one. */
-export type AuthenticationResult = 'success' | 'failure' | 'error';
-
-export type ObserveAuthentication = (result: AuthenticationResult, seconds: number, user: UserInfo | undefined) => void;
+const results = ['success', 'failure', 'error'] as const;
 
 /** Measures each attempt of an authenticator. */
-export function createMeasuredAuthenticator(
-  inner: Authenticator,
-  clock: Clock,
-  observe: ObserveAuthentication,
-): Authenticator {
+export function createMeasuredAuthenticator(inner: Authenticator, clock: Clock, metrics: Metrics): Authenticator {
+  const count = createResultCounter(
+    results,
+    metrics.counter({
+      name: 'authentication_attempts',
+      help: 'Counter of authenticated attempts.',
+      labels: { result: results },
+    }),
+    metrics.histogram({
+      name: 'authentication_duration_seconds',
+      help: 'Authentication duration in seconds broken out by result.',
+      labels: { result: results },
+      buckets: createDoublingBuckets(0.001, 15),
+    }),
+  );
+  const countUser = createUserCounter(metrics);
   const ended = (user: UserInfo | undefined, startMs: number): UserInfo | undefined => {
-    observe(user ? 'success' : 'failure', (clock.monotonicMs() - startMs) / 1000, user);
+    count(user ? 'success' : 'failure', (clock.monotonicMs() - startMs) / 1000);
+    if (user) countUser(user);
     return user;
   };
   const failed = (error: unknown, startMs: number): never => {
-    observe('error', (clock.monotonicMs() - startMs) / 1000, undefined);
+    count('error', (clock.monotonicMs() - startMs) / 1000);
     throw error;
   };
   return {
     authenticate: (credentials, call) =>
       settle(() => inner.authenticate(credentials, call), clock.monotonicMs(), ended, failed),
   };
+}
+
+/** As in kube-apiserver; a series per user would be too many. */
+const knownUsers: readonly string[] = [
+  'admin',
+  'client',
+  'kube_proxy',
+  'kubelet',
+  'system:serviceaccount:kube-system:default',
+];
+const emailUser = 'email_id';
+const otherUser = 'other';
+
+function createUserCounter(metrics: Metrics): (user: UserInfo) => void {
+  const requests = metrics.counter({
+    name: 'authenticated_user_requests',
+    help: 'Counter of authenticated requests broken out by username.',
+    labels: { username: [...knownUsers, emailUser, otherUser] },
+  });
+  const ofOthers = requests.series({ username: otherUser });
+  const ofEmails = requests.series({ username: emailUser });
+  const ofKnown = new Map(knownUsers.map((username) => [username, requests.series({ username })]));
+  return ({ name }) => (ofKnown.get(name) ?? (name.includes('@') ? ofEmails : ofOthers))();
 }

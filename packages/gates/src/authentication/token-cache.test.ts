@@ -1,8 +1,10 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { callUntil, seededRandom } from '@cluster-apiserver/base';
+import { createMetrics, type Metrics } from '@cluster-apiserver/telemetry';
+import { samplesOf } from '@cluster-apiserver/testkit/exposition';
 import { usedHeapBytes } from '@cluster-apiserver/testkit/garbage';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
-import { createTokenCache } from './token-cache.ts';
+import { createTokenCaches } from './token-cache.ts';
 import type { TokenAnswer, TokenAuthenticator } from './token-authenticator.ts';
 import { TokenRejectedError } from './token-rejected-error.ts';
 
@@ -11,7 +13,7 @@ const call = callUntil(Number.POSITIVE_INFINITY);
 const startMs = 1_000_000;
 let clock: FakeClock;
 let looked: string[];
-let statuses: string[];
+let metrics: Metrics;
 let answers: (token: string) => TokenAnswer | undefined | Promise<TokenAnswer | undefined>;
 let tokens: TokenAuthenticator;
 
@@ -23,7 +25,7 @@ const userOf = (token: string, expiresAtMs?: number): TokenAnswer => ({
 beforeEach(() => {
   clock = fakeClock(startMs);
   looked = [];
-  statuses = [];
+  metrics = createMetrics({ ofProcess: false });
   answers = async (token) => userOf(token);
   const inner: TokenAuthenticator = {
     authenticateToken: (token, _, audiences) => {
@@ -31,12 +33,7 @@ beforeEach(() => {
       return answers(token);
     },
   };
-  tokens = createTokenCache(inner, {
-    clock,
-    random: seededRandom(1),
-    ttlMs: 10_000,
-    countLookup: (status) => void statuses.push(status),
-  });
+  tokens = createTokenCaches(clock, seededRandom(1), metrics)(inner, 10_000);
 });
 
 test('a token is authenticated once per TTL', async () => {
@@ -49,7 +46,10 @@ test('a token is authenticated once per TTL', async () => {
     expect(await tokens.authenticateToken('a', call)).toEqual(userOf('a'));
     expect(looked).toHaveLength(times);
   }
-  expect(statuses).toEqual(['miss', 'hit', 'miss']);
+  expect(await samplesOf(metrics, 'authentication_token_cache_request_total')).toEqual([
+    ['status="hit"', 1],
+    ['status="miss"', 2],
+  ]);
 });
 
 test('a cached answer is returned synchronously', async () => {
@@ -116,7 +116,7 @@ describe('Token cache: collision attempts', () => {
   ])('%s are two', async (_, one, other) => {
     await tokens.authenticateToken(one[0], call, one[1]);
     await tokens.authenticateToken(other[0], call, other[1]);
-    expect(statuses).toEqual(['miss', 'miss']);
+    expect(await samplesOf(metrics, 'authentication_token_cache_request_total')).toEqual([['status="miss"', 2]]);
   });
 });
 

@@ -8,14 +8,33 @@ import {
   ExpiringCache,
   type Random,
 } from '@cluster-apiserver/base';
+import type { Metrics } from '@cluster-apiserver/telemetry';
 import type { TokenAnswer, TokenAuthenticator } from './token-authenticator.ts';
 
-export interface TokenCacheOptions {
+/**
+ * Caches what an authenticator accepts for this time: a revoked token is accepted for at most so long. All caches count into
+ * the same metric.
+ */
+export type CreateTokenCache = <Answer extends TokenAnswer>(
+  inner: TokenAuthenticator<Answer>,
+  ttlMs: number,
+) => TokenAuthenticator<Answer>;
+
+export function createTokenCaches(clock: Clock, random: Random, metrics: Metrics): CreateTokenCache {
+  const lookups = metrics.counter({
+    name: 'authentication_token_cache_request_total',
+    help: 'Number of lookups in the cache of verified tokens.',
+    labels: { status: ['hit', 'miss'] },
+  });
+  const measures = { hit: lookups.series({ status: 'hit' }), miss: lookups.series({ status: 'miss' }) };
+  return (inner, ttlMs) => createTokenCache(inner, { clock, random, ttlMs, measures });
+}
+
+interface TokenCacheOptions {
   readonly clock: Clock;
   readonly random: Random;
-  /** Time to cache an answer. A revoked token is accepted for at most this time. */
   readonly ttlMs: number;
-  readonly countLookup: (status: 'hit' | 'miss') => void;
+  readonly measures: Readonly<Record<'hit' | 'miss', () => void>>;
 }
 
 /** About a kilobyte each, but issuers and webhooks decide how many groups a user has. */
@@ -28,11 +47,11 @@ const lookupMsMax = 60_000;
  * Caches the users of tokens, never beyond the expiration of a token. Only successes are cached: a rejected token may be
  * valid a moment later, and made-up tokens would evict the others. Concurrent requests with one token share a lookup.
  */
-export function createTokenCache<Answer extends TokenAnswer>(
+function createTokenCache<Answer extends TokenAnswer>(
   inner: TokenAuthenticator<Answer>,
   options: TokenCacheOptions,
 ): TokenAuthenticator<Answer> {
-  const { clock, random, ttlMs, countLookup } = options;
+  const { clock, random, ttlMs, measures } = options;
   const keyOf = createKeyedHash(random);
   const answers = new ExpiringCache<Answer>(clock, {
     entriesMax: answersMax,
@@ -56,7 +75,7 @@ export function createTokenCache<Answer extends TokenAnswer>(
       const key = keyOf(token, audiences);
       const known = findCached(key);
       const shared = known ? undefined : inFlight.get(key);
-      countLookup(known || shared ? 'hit' : 'miss');
+      measures[known || shared ? 'hit' : 'miss']();
       if (known) return known;
       if (shared) return awaitWithin(clock, call, shared);
       // Other requests may join, so the lookup does not end with the first one.

@@ -1,20 +1,34 @@
 import { type Clock, settle } from '@cluster-apiserver/base';
 import type { AccessDecision } from '@cluster-apiserver/model';
+import { createDoublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
+import { createResultCounter } from '../result-counter.ts';
 import type { Authorizer } from './authorizer.ts';
 
 /** As in kube-apiserver: `error` means not allowed because an authorizer could not decide. */
-export type AuthorizationResult = 'allowed' | 'denied' | 'no-opinion' | 'error';
-
-export type ObserveAuthorization = (result: AuthorizationResult, seconds: number) => void;
+const results = ['allowed', 'denied', 'no-opinion', 'error'] as const;
 
 /** Measures each attempt of an authorizer. */
-export function createMeasuredAuthorizer(inner: Authorizer, clock: Clock, observe: ObserveAuthorization): Authorizer {
+export function createMeasuredAuthorizer(inner: Authorizer, clock: Clock, metrics: Metrics): Authorizer {
+  const count = createResultCounter(
+    results,
+    metrics.counter({
+      name: 'authorization_attempts_total',
+      help: "Counter of authorization attempts broken down by result. It can be either 'allowed', 'denied', 'no-opinion' or 'error'. Includes the permissions that impersonation requires.",
+      labels: { result: results },
+    }),
+    metrics.histogram({
+      name: 'authorization_duration_seconds',
+      help: 'Authorization duration in seconds broken out by result.',
+      labels: { result: results },
+      buckets: createDoublingBuckets(0.001, 15),
+    }),
+  );
   const ended = (decision: AccessDecision, startMs: number): AccessDecision => {
-    observe(resultOf(decision), (clock.monotonicMs() - startMs) / 1000);
+    count(resultOf(decision), (clock.monotonicMs() - startMs) / 1000);
     return decision;
   };
   const failed = (error: unknown, startMs: number): never => {
-    observe('error', (clock.monotonicMs() - startMs) / 1000);
+    count('error', (clock.monotonicMs() - startMs) / 1000);
     throw error;
   };
   const { rulesOf } = inner;
@@ -25,7 +39,7 @@ export function createMeasuredAuthorizer(inner: Authorizer, clock: Clock, observ
   };
 }
 
-function resultOf({ verdict, error }: AccessDecision): AuthorizationResult {
+function resultOf({ verdict, error }: AccessDecision): (typeof results)[number] {
   if (verdict === 'allow') return 'allowed';
   if (error || verdict === 'notReady') return 'error';
   return verdict === 'deny' ? 'denied' : 'no-opinion';

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { callUntil, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { createAuthority } from '@cluster-apiserver/certificates';
 import {
-  createTokenCache,
+  createTokenCaches,
   createHttpsClient,
   createProxyDial,
   type TokenAuthenticator,
@@ -233,7 +233,9 @@ describe('an internal error', () => {
         apiAudiences: [],
       });
       const measure = faulty('measure', () => {});
-      const tokens: TokenAuthenticator = createTokenCache(webhook, { clock, random, ttlMs: 1, countLookup: measure });
+      // It declares one counter.
+      const metrics = { counter: () => ({ series: () => measure }) } as never;
+      const tokens: TokenAuthenticator = createTokenCaches(clock, random, metrics)(webhook, 1);
       const noSignal = faulty('signal', () => undefined);
       const ask = async (token: string): Promise<unknown> => {
         const asker = { ...call, isAborted: false };

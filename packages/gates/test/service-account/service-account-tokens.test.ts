@@ -1,7 +1,8 @@
+import { createMetrics } from '@cluster-apiserver/telemetry';
 import { describe, expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
-import { createTokenCache, requireExistingAccounts } from '../../src/index.ts';
+import { createTokenCaches, requireExistingAccounts } from '../../src/index.ts';
 import { keysOf } from './keys.ts';
 import { call, nowSeconds, own, pems, robot, url, useAccountTokens } from './use-account-tokens.ts';
 
@@ -138,12 +139,11 @@ describe('its service account', () => {
   });
 
   test('is checked each time, also when the signature is cached', async () => {
-    const cached = createTokenCache(tokens.signed, {
-      clock: tokens.clock,
-      random: seededRandom(2),
-      ttlMs: 10_000,
-      countLookup: () => {},
-    });
+    const cached = createTokenCaches(
+      tokens.clock,
+      seededRandom(2),
+      createMetrics({ ofProcess: false }),
+    )(tokens.signed, 10_000);
     const living = requireExistingAccounts(cached, async () => tokens.remembered, tokens.clock);
     const token = await issue();
     expect(await living.authenticateToken(token, call)).toBeDefined();
@@ -163,12 +163,11 @@ describe('its service account', () => {
 
 describe('Token cache', () => {
   test('a cached answer expires with the token', async () => {
-    const cached = createTokenCache(tokens.signed, {
-      clock: tokens.clock,
-      random: seededRandom(3),
-      ttlMs: 10_000,
-      countLookup: () => {},
-    });
+    const cached = createTokenCaches(
+      tokens.clock,
+      seededRandom(3),
+      createMetrics({ ofProcess: false }),
+    )(tokens.signed, 10_000);
     const token = await issue([url], 600);
     tokens.clock.advance(595_000);
     expect(await cached.authenticateToken(token, call)).toBeDefined();

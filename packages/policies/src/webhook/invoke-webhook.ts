@@ -3,7 +3,7 @@ import { Budget, Evaluation, requestStepsMax } from '@cluster-apiserver/expressi
 import type { AdmissionContext } from '@cluster-apiserver/gates';
 import { forbiddenResource, StatusError } from '@cluster-apiserver/model';
 import type { ServedKind } from '@cluster-apiserver/model/kind';
-import type { AdmissionWebhookMeasures } from '../measures.ts';
+import type { AdmissionWebhookMeasures } from './webhook-measures.ts';
 import { evaluateConditions, type Outcome, secondsSince } from '../evaluate.ts';
 import { nameOf, type PolicyRequest } from '../request.ts';
 import type { CallOptions } from './call-webhook.ts';

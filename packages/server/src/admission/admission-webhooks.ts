@@ -3,6 +3,8 @@ import { admissionRegistration } from '@cluster-apiserver/kinds';
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
 import { createHttpsClient, makeRetirable } from '@cluster-apiserver/gates';
 import {
+  createAdmissionWebhookMeasures,
+  type OpenConditionMeasures,
   type AdmissionWebhookMeasures,
   createMutatingAdmissionWebhook,
   createValidatingAdmissionWebhook,
@@ -14,8 +16,6 @@ import type { LiveApi } from '@cluster-apiserver/registry';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { AdmissionSettings } from './admission-settings.ts';
-import { createAdmissionWebhookMeasures } from './admission-webhook-measures.ts';
-import type { OpenConditionMeasures } from './match-condition-measures.ts';
 import { buildStaticWebhooks } from './read-static-manifests.ts';
 import type { OpenManifests } from './static-manifests.ts';
 

@@ -16,16 +16,14 @@ import {
   describeUnknownPlugin,
   type Namespaces,
 } from '@cluster-apiserver/gates';
-import { createPolicyEnvironment, reservedNames } from '@cluster-apiserver/policies';
+import { createConditionMeasures, createPolicyEnvironment, reservedNames } from '@cluster-apiserver/policies';
 import type { LiveApi } from '@cluster-apiserver/registry';
 import type { ServerContext } from '../configuration/context.ts';
 import { openAdmissionWebhook, openWebhookCalls } from './admission-webhooks.ts';
 import { FlagError } from '../flags/flag.ts';
 import type { AdmissionSettings } from './admission-settings.ts';
-import { createAdmissionMeasures } from './admission-measures.ts';
 import { type FlagFile, withFlagErrors } from '../files/flag-files.ts';
 import { createStartupReader, type FlagFileReader } from '../files/startup-files.ts';
-import { createMatchConditionMeasures } from './match-condition-measures.ts';
 import { openPolicies } from './policies.ts';
 import { createManifestOpener } from './static-manifests.ts';
 
@@ -55,7 +53,7 @@ export async function openAdmission(
       log
         .withName('admission')
         .warn('admission plugin is deprecated; remove it from --enable-admission-plugins', { plugin });
-  const conditionMeasures = createMatchConditionMeasures(metrics);
+  const conditionMeasures = createConditionMeasures(metrics);
   const openManifests = createManifestOpener(configuration, context, cleanup);
   const policyEnvironment = createPolicyEnvironment({ api, authorizer });
   const policies = { api, policyEnvironment, openManifests, conditionMeasures, metrics, clock, log };
@@ -81,7 +79,7 @@ export async function openAdmission(
   };
   const opened = await withFlagErrors(flag, () => openAll(settings.plugins.map(async (name) => plugins[name]())));
   const all = [...always, reservedNames, ...opened.filter((plugin) => plugin !== undefined)];
-  return createMeasuredAdmission(all, clock, createAdmissionMeasures(metrics));
+  return createMeasuredAdmission(all, clock, metrics);
 }
 
 type Opened = AdmissionPlugin | undefined;

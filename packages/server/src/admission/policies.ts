@@ -2,6 +2,9 @@ import type { CleanupStack, Clock } from '@cluster-apiserver/base';
 import { admissionRegistration } from '@cluster-apiserver/kinds';
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
 import {
+  createMutatingPolicyMeasures,
+  createValidatingPolicyMeasures,
+  type OpenConditionMeasures,
   createMutatingAdmissionPolicy,
   createValidatingAdmissionPolicy,
   type PolicyEnvironment,
@@ -9,9 +12,7 @@ import {
 import type { LiveApi } from '@cluster-apiserver/registry';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
-import { createMutatingPolicyMeasures, createValidatingPolicyMeasures } from './admission-policy-measures.ts';
 import { buildStaticPolicies } from './read-static-manifests.ts';
-import type { OpenConditionMeasures } from './match-condition-measures.ts';
 import type { OpenManifests } from './static-manifests.ts';
 
 const plugins = {

@@ -1,40 +1,9 @@
-import type { AuditBackend, AuditMeasures, BackendMeasures } from '@cluster-apiserver/audit';
-import { type AuditLevel, auditLevels } from '@cluster-apiserver/config';
+import type { AuditBackend, BackendMeasures } from '@cluster-apiserver/audit';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { AuditPlugin } from './audit-settings.ts';
 
 const plugins: readonly AuditPlugin[] = ['log', 'webhook'];
-
-/** The audit metrics of kube-apiserver. */
-export function createAuditMeasures(metrics: Metrics): AuditMeasures {
-  const events = metrics.counter({
-    name: 'apiserver_audit_event_total',
-    help: 'Number of audit events passed to the audit backends.',
-  });
-  const levels = metrics.counter({
-    name: 'apiserver_audit_level_total',
-    help: 'Number of requests by the level of the audit policy.',
-    labels: { level: auditLevels },
-  });
-  const rejected = metrics.counter({
-    name: 'apiserver_audit_requests_rejected_total',
-    help: 'Requests rejected because their audit events could not be recorded.',
-  });
-  const countEvent = events.series({});
-  // A level appears in the metrics when it is first chosen.
-  const countLevel = new Map<AuditLevel, () => void>();
-  rejected.add({}, 0);
-  return {
-    event: () => countEvent(),
-    level: (level) => {
-      let count = countLevel.get(level);
-      if (!count) countLevel.set(level, (count = levels.series({ level })));
-      count();
-    },
-    rejected: () => rejected.add({}),
-  };
-}
 
 /** Counts lost and queued events by backend. */
 export function createBackendMeasures(

@@ -1,4 +1,11 @@
-import { uniteBackends, createAuditWebhook, createAuditor, openBackend, RotatingLog } from '@cluster-apiserver/audit';
+import {
+  createAuditMeasures,
+  uniteBackends,
+  createAuditWebhook,
+  createAuditor,
+  openBackend,
+  RotatingLog,
+} from '@cluster-apiserver/audit';
 import type { CleanupStack } from '@cluster-apiserver/base';
 import { loadAuditPolicy } from '@cluster-apiserver/config';
 import { asError } from '../as-error.ts';
@@ -8,7 +15,7 @@ import { loadFlagFile } from '../files/flag-files.ts';
 import { followConfiguration } from '../files/follow-configuration.ts';
 import { followConnection, readConnection } from '../files/webhook-connection.ts';
 import { FlagError } from '../flags/flag.ts';
-import { createAuditMeasures, createBackendMeasures } from './audit-measures.ts';
+import { createBackendMeasures } from './audit-measures.ts';
 import type { AuditLogSettings, AuditPlugin, AuditSettings, AuditWebhookSettings } from './audit-settings.ts';
 
 /** Concurrent requests: a slow webhook still receives further batches, and a dead one costs at most these. */

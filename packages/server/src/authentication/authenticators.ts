@@ -1,5 +1,6 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
 import {
+  type CreateTokenCache,
   type Authenticator,
   createBearerTokenAuthenticator,
   uniteAuthenticators,
@@ -18,7 +19,6 @@ import type { AuthenticationSettings } from './authentication-settings.ts';
 import { loadAuthorities, openClientCertificates } from './client-certificates.ts';
 import { checkIssuerFiles, openIssuers } from './issuers.ts';
 import { loadKeys } from './service-account-keys.ts';
-import type { CreateTokenCache } from './token-cache.ts';
 import { openWebhookTokens } from './webhook-tokens.ts';
 
 export interface Authenticators {

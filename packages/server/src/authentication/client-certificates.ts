@@ -5,7 +5,6 @@ import {
   createClientCertificateAuthenticator,
   createFrontProxyAuthenticator,
 } from '@cluster-apiserver/gates';
-import type { Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { Files } from '../environment.ts';
 import { type FlagFile, readFlagFile } from '../files/flag-files.ts';
@@ -46,26 +45,8 @@ export async function openClientCertificates(
   const { clients, proxies } = followed;
   return [
     ...(proxies ? [createFrontProxyAuthenticator({ authorities: proxies.current, allowedNames, headers, clock })] : []),
-    ...(clients
-      ? [createClientCertificateAuthenticator(clients.current, clock, createExpirationMeasure(metrics))]
-      : []),
+    ...(clients ? [createClientCertificateAuthenticator(clients.current, clock, metrics)] : []),
   ];
-}
-
-/** Buckets of kube-apiserver: from an expired certificate to a year, in seconds. */
-const remainingBuckets = [
-  0, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400, 172_800, 345_600, 604_800, 2_592_000, 7_776_000, 15_552_000,
-  31_104_000,
-];
-
-function createExpirationMeasure(metrics: Metrics): (remainingSeconds: number) => void {
-  return metrics
-    .histogram({
-      name: 'apiserver_client_certificate_expiration_seconds',
-      help: 'Distribution of the remaining lifetime on the certificate used to authenticate a request.',
-      buckets: remainingBuckets,
-    })
-    .series({});
 }
 
 interface AuthoritiesFile {

@@ -7,6 +7,7 @@ import {
   loadAuthenticationConfiguration,
 } from '@cluster-apiserver/config';
 import {
+  type CreateTokenCache,
   type Dial,
   createHttpsClient,
   createDocumentFetcher,
@@ -24,7 +25,6 @@ import { loadFlagFile, withAllFaults } from '../files/flag-files.ts';
 import { followConfiguration } from '../files/follow-configuration.ts';
 import { createStartupReader, type FlagFileReader } from '../files/startup-files.ts';
 import { loadOidc } from './oidc-settings.ts';
-import type { CreateTokenCache } from './token-cache.ts';
 
 /** Authentication by an AuthenticationConfiguration, or by the equivalent flags. */
 export interface ConfiguredAuthentication {

@@ -1,5 +1,6 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
 import {
+  type CreateTokenCache,
   type AccountAnswer,
   type FindAccount,
   createIssuerMetadata,
@@ -13,7 +14,6 @@ import {
 import type { KindServices } from '@cluster-apiserver/kinds';
 import { type NonResourceRoutes, issuerRoutes, issuerPaths } from '@cluster-apiserver/pipeline';
 import type { ServerContext } from '../configuration/context.ts';
-import type { CreateTokenCache } from './token-cache.ts';
 import { isDiscoverable, type ServiceAccountSettings } from './service-account-settings.ts';
 import { followKeys } from './service-account-keys.ts';
 

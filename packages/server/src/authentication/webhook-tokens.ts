@@ -1,9 +1,8 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
-import { createTokenWebhook, type TokenAuthenticator } from '@cluster-apiserver/gates';
+import { type CreateTokenCache, createTokenWebhook, type TokenAuthenticator } from '@cluster-apiserver/gates';
 import type { ServerContext } from '../configuration/context.ts';
 import { followConnection } from '../files/webhook-connection.ts';
 import type { AuthenticationSettings } from './authentication-settings.ts';
-import type { CreateTokenCache } from './token-cache.ts';
 
 /** Authentication of tokens by a webhook; undefined if the flag is not set. */
 export async function openWebhookTokens(

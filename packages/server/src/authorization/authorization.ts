@@ -17,12 +17,12 @@ import {
   countDecisions,
   mastersGroup,
   createGroupAuthorizer,
+  createAuthorizationMeasures,
   createWebhookAuthorizer,
   type WebhookMeasures,
 } from '@cluster-apiserver/gates';
 import type { Files } from '../environment.ts';
 import type { AuthorizationSettings } from './authorization-settings.ts';
-import { createAuthorizationMeasures } from './authorization-measures.ts';
 import type { ServerContext } from '../configuration/context.ts';
 import { type FlagFile, loadFlagFile } from '../files/flag-files.ts';
 import { followConfiguration } from '../files/follow-configuration.ts';

@@ -1,3 +1,4 @@
+import { createControllerMeasures } from '@cluster-apiserver/controllers';
 import type { CleanupStack } from '@cluster-apiserver/base';
 import { type LiveApi, mapApi } from '@cluster-apiserver/registry';
 import { Election, type EtcdClient, startCompaction } from '@cluster-apiserver/storage';
@@ -6,7 +7,6 @@ import { asError } from '../as-error.ts';
 import type { ServerContext } from '../configuration/context.ts';
 import { controllers } from './controller-list.ts';
 import type { ControllerSettings } from './controller-settings.ts';
-import { createControllerMeasures, publishLeadership } from './controller-measures.ts';
 import { retryUntilDone } from '../retry-until-done.ts';
 import { requireLeadership } from './require-leadership.ts';
 
@@ -65,7 +65,15 @@ export function startControllers(
     report: ({ key, value }) =>
       controllersLog.error('removed a leader election key without a lease, which blocked elections', { key, value }),
   });
-  publishLeadership(metrics, election);
+  metrics.readAtScrape(
+    'gauge',
+    {
+      name: 'leader_election_master_status',
+      help: '1 if this replica is the leader, else 0. Exactly one replica should be the leader.',
+      labels: ['name'],
+    },
+    () => [{ labels: { name: 'controllers' }, value: election.isLeading ? 1 : 0 }],
+  );
   cleanup.defer('controllers', () => election.close());
   const resign = (): void => void election.close();
   const compaction = openCompaction(compactionIntervalMs, client, election, log);

@@ -22,10 +22,6 @@ import type { Log, Tracer } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { AccessControl } from '../authorization/access-control.ts';
 import type { ServerContext } from '../configuration/context.ts';
-import {
-  createAuthenticationMeasures,
-  createAuthorizationAttemptMeasures,
-} from '../observability/identity-measures.ts';
 import { createInFlightMeasures } from './in-flight-measures.ts';
 import { withRejectionLog } from './rejection-log.ts';
 import { openRequestLog } from './request-log.ts';
@@ -65,8 +61,8 @@ export function createRequestHandler(
       random,
       requestTimeoutMs,
       allowedOrigin,
-      authenticator: createMeasuredAuthenticator(authenticator, clock, createAuthenticationMeasures(metrics)),
-      authorizer: createMeasuredAuthorizer(authorizer, clock, createAuthorizationAttemptMeasures(metrics)),
+      authenticator: createMeasuredAuthenticator(authenticator, clock, metrics),
+      authorizer: createMeasuredAuthorizer(authorizer, clock, metrics),
       auditor,
       inFlightLimits,
       inFlightMeasures: withRejectionLog(createInFlightMeasures(metrics, versions, clock, cleanup), log, clock),

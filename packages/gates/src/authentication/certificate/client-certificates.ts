@@ -1,6 +1,7 @@
 import { credentialIdKey } from '../credential-id.ts';
 import type { Clock } from '@cluster-apiserver/base';
 import type { Authorities, VerifiedCertificate } from '@cluster-apiserver/certificates';
+import type { Metrics } from '@cluster-apiserver/telemetry';
 import type { UserInfo } from '@cluster-apiserver/model';
 import type { Authenticator } from '../authenticator.ts';
 import { addAuthenticatedGroup } from '../user-groups.ts';
@@ -18,8 +19,15 @@ const uidPart = '1.3.6.1.4.1.57683.2';
 export function createClientCertificateAuthenticator(
   authorities: () => Authorities,
   clock: Clock,
-  observeRemaining: (seconds: number) => void,
+  metrics: Metrics,
 ): Authenticator {
+  const observeRemaining = metrics
+    .histogram({
+      name: 'apiserver_client_certificate_expiration_seconds',
+      help: 'Distribution of the remaining lifetime on the certificate used to authenticate a request.',
+      buckets: remainingBuckets,
+    })
+    .series({});
   const verify = createCertificateVerifier(authorities, clock);
   const users = new WeakMap<VerifiedCertificate, UserInfo>();
   return {
@@ -36,6 +44,12 @@ export function createClientCertificateAuthenticator(
     },
   };
 }
+
+/** Buckets of kube-apiserver: from an expired certificate to a year, in seconds. */
+const remainingBuckets = [
+  0, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400, 172_800, 345_600, 604_800, 2_592_000, 7_776_000, 15_552_000,
+  31_104_000,
+];
 
 function userOf(certificate: VerifiedCertificate): UserInfo {
   const name = certificate.subject('CN').at(-1) ?? '';

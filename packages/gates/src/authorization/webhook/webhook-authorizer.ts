@@ -8,6 +8,7 @@ import {
   type WebhookOptions,
 } from '../../webhook/send-to-webhook.ts';
 import { WebhookError } from '../../webhook/webhook-error.ts';
+import type { WebhookFailure, WebhookMeasures } from '../authorization-measures.ts';
 import { AuthorizationFailedError } from '../authorization-failed-error.ts';
 import type { Authorizer } from '../authorizer.ts';
 import {
@@ -40,22 +41,6 @@ export interface WebhookAuthorizerOptions {
   readonly measures: WebhookMeasures;
   /** Reports why there is no decision, by the error that callers get. */
   readonly failed: (error: Error) => void;
-}
-
-export type WebhookFailure = 'error' | 'timeout';
-
-export interface WebhookMeasures {
-  /** A review was sent, with all attempts that it took. */
-  evaluated(result: 'success' | WebhookFailure, seconds: number): void;
-  /** A request went on to other authorizers without an answer. */
-  failedOpen(result: WebhookFailure): void;
-  /** A request was not sent, because the webhook did not answer others. */
-  rejected(): void;
-  readonly conditions: {
-    evaluated(seconds: number): void;
-    excluded(): void;
-    failed(): void;
-  };
 }
 
 /** As in kube-apiserver, but all attempts together stay within the configured timeout. */

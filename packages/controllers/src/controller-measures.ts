@@ -1,5 +1,4 @@
 import type { Clock } from '@cluster-apiserver/base';
-import type { ControllerMeasures } from '@cluster-apiserver/controllers';
 import type { Metrics } from '@cluster-apiserver/telemetry';
 
 /** Buckets of kube-controller-manager: from 10 ns to 10 s. */
@@ -7,12 +6,13 @@ const workSecondsBuckets = Array.from({ length: 10 }, (_, power) => 1e-8 * 10 **
   Number(bound.toPrecision(1)),
 );
 
+/** The metrics of a controller. */
+export type ControllerMeasures = ReturnType<ReturnType<typeof createControllerMeasures>>;
+/** The metrics of its queue. */
+export type QueueMeasures = Pick<ControllerMeasures, 'queued' | 'added' | 'began'>;
+
 /** The work queue metrics of kube-controller-manager. */
-export function createControllerMeasures(
-  metrics: Metrics,
-  controllers: readonly string[],
-  clock: Clock,
-): (name: string) => ControllerMeasures {
+export function createControllerMeasures(metrics: Metrics, controllers: readonly string[], clock: Clock) {
   const labels = { name: controllers };
   const depth = metrics.gauge({
     name: 'workqueue_depth',
@@ -64,10 +64,13 @@ export function createControllerMeasures(
     'Seconds of the longest work in progress, by controller.',
     (all) => Math.max(0, ...all),
   );
-  return (name) => ({
-    queued: (objects) => depth.set({ name }, objects),
-    added: () => adds.add({ name }),
-    began: (waitedSeconds) => {
+  return (name: string) => ({
+    /** How many keys wait for a worker, whenever that has changed. */
+    queued: (objects: number): void => depth.set({ name }, objects),
+    /** A key was added that did not wait already. */
+    added: (): void => adds.add({ name }),
+    /** A worker has begun with a key that waited so long. The returned function is called when the work has ended. */
+    began: (waitedSeconds: number): (() => void) => {
       queueSeconds.observe({ name }, waitedSeconds);
       const work = { sinceMs: clock.monotonicMs() };
       running.get(name)?.add(work);
@@ -76,19 +79,9 @@ export function createControllerMeasures(
         workSeconds.observe({ name }, (clock.monotonicMs() - work.sinceMs) / 1000);
       };
     },
-    retried: () => retries.add({ name }),
-    unreadable: (objects) => unreadable.set({ name }, objects),
+    /** A worker failed and tries again after a pause. */
+    retried: (): void => retries.add({ name }),
+    /** How many stored objects the controller cannot read; whatever may depend on them waits. */
+    unreadable: (objects: number): void => unreadable.set({ name }, objects),
   });
-}
-
-export function publishLeadership(metrics: Metrics, election: { readonly isLeading: boolean }): void {
-  metrics.readAtScrape(
-    'gauge',
-    {
-      name: 'leader_election_master_status',
-      help: '1 if this replica is the leader, else 0. Exactly one replica should be the leader.',
-      labels: ['name'],
-    },
-    () => [{ labels: { name: 'controllers' }, value: election.isLeading ? 1 : 0 }],
-  );
 }

@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { createMetrics } from '@cluster-apiserver/telemetry';
 import { exposed } from '@cluster-apiserver/testkit/exposition';
-import { createMutatingPolicyMeasures, createValidatingPolicyMeasures } from './admission-policy-measures.ts';
-import { createMatchConditionMeasures } from './match-condition-measures.ts';
+import { createMutatingPolicyMeasures, createValidatingPolicyMeasures } from './policy-measures.ts';
+import { createConditionMeasures } from './condition-measures.ts';
 
 test('checks and conditions of policies are counted under the names and labels of kube-apiserver', async () => {
   const metrics = createMetrics({ ofProcess: false });
-  const conditions = createMatchConditionMeasures(metrics);
+  const conditions = createConditionMeasures(metrics);
   const validating = createValidatingPolicyMeasures(metrics, conditions);
   const mutating = createMutatingPolicyMeasures(metrics, conditions);
   validating.checked('p', 'b', 'no_error', 'deny', 0.002);
@@ -30,7 +30,7 @@ test('checks and conditions of policies are counted under the names and labels o
 
 test('the number of series is bounded for policies under ever new names', async () => {
   const metrics = createMetrics({ ofProcess: false });
-  const { checked } = createValidatingPolicyMeasures(metrics, createMatchConditionMeasures(metrics));
+  const { checked } = createValidatingPolicyMeasures(metrics, createConditionMeasures(metrics));
   for (let at = 0; at < 1_500; at++) checked(`p${at}`, `p${at}`, 'no_error', 'deny', 0);
   const text = await exposed(metrics);
   const lines = text

@@ -1,21 +1,22 @@
-import type { PolicyMeasures } from '@cluster-apiserver/policies';
 import type { Metrics } from '@cluster-apiserver/telemetry';
-import { createBoundedLabels, type OpenConditionMeasures } from './match-condition-measures.ts';
+import { createBoundedLabels, type OpenConditionMeasures } from './condition-measures.ts';
 
 /** Buckets of kube-apiserver: expressions take less than a microsecond, or until their budget is used up. */
 const buckets = [0.0000005, 0.001, 0.01, 0.1, 1];
-const ofCheck = {
-  policy: 'any',
-  policy_binding: 'any',
-  error_type: ['no_error', 'compile_error', 'invalid_error', 'out_of_budget'],
-} as const;
+const errors = ['no_error', 'compile_error', 'invalid_error', 'out_of_budget'] as const;
+const actions = ['allow', 'deny', 'warn', 'audit'] as const;
+const ofCheck = { policy: 'any', policy_binding: 'any', error_type: errors } as const;
+
+/** Why an expression has no value. Named as in kube-apiserver. */
+export type CheckError = (typeof errors)[number];
+/** The effect on the request. Named as in kube-apiserver. */
+export type Enforcement = (typeof actions)[number];
+/** Metrics of the policies of one type. */
+export type PolicyMeasures = ReturnType<typeof createValidatingPolicyMeasures>;
 
 /** The metrics of kube-apiserver for ValidatingAdmissionPolicies. */
-export function createValidatingPolicyMeasures(
-  metrics: Metrics,
-  openConditions: OpenConditionMeasures,
-): PolicyMeasures {
-  const labels = { ...ofCheck, enforcement_action: ['allow', 'deny', 'warn', 'audit'] };
+export function createValidatingPolicyMeasures(metrics: Metrics, openConditions: OpenConditionMeasures) {
+  const labels = { ...ofCheck, enforcement_action: actions };
   const checks = metrics.counter({
     name: 'apiserver_validating_admission_policy_check_total',
     help: 'Number of validations that were false or failed, by policy, binding and enforcement action.',
@@ -30,7 +31,8 @@ export function createValidatingPolicyMeasures(
   const labelOf = createBoundedLabels();
   return {
     conditions: openConditions('policy', 'validate', labelOf),
-    checked: (policy, binding, error, action, took) => {
+    /** An expression was evaluated. Validations that hold are not counted, as in kube-apiserver. */
+    checked: (policy: string, binding: string, error: CheckError, action: Enforcement, took: number): void => {
       const of = {
         policy: labelOf(policy),
         policy_binding: labelOf(binding),

@@ -1,19 +1,17 @@
 import type { AuthorizerType } from '@cluster-apiserver/config';
-import type { WebhookMeasures } from '@cluster-apiserver/gates';
 import type { Metrics } from '@cluster-apiserver/telemetry';
 
-export interface AuthorizationMeasures {
-  /** Counts the decisions of one authorizer. */
-  readonly decided: (type: AuthorizerType, name: string) => (decision: 'allowed' | 'denied') => void;
-  readonly webhook: (name: string) => WebhookMeasures;
-}
+/** Metrics of an authorization webhook. */
+export type WebhookMeasures = ReturnType<ReturnType<typeof createAuthorizationMeasures>['webhook']>;
+
+export type WebhookFailure = 'error' | 'timeout';
 
 /** Upstream's buckets. */
 const webhookSecondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const conditionSecondsBuckets = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
 
 /** The authorization metrics of kube-apiserver. Authorizer names come from the operator, so their number is bounded. */
-export function createAuthorizationMeasures(metrics: Metrics): AuthorizationMeasures {
+export function createAuthorizationMeasures(metrics: Metrics) {
   const decisions = metrics.counter({
     name: 'apiserver_authorization_decisions_total',
     help: 'Terminal decisions of an authorizer, by its type and name.',
@@ -59,24 +57,28 @@ export function createAuthorizationMeasures(metrics: Metrics): AuthorizationMeas
     labels: ofCondition,
   });
   return {
-    decided: (type, name) => {
+    /** Counts the decisions of one authorizer. */
+    decided: (type: AuthorizerType, name: string) => {
       const labels = {
         allowed: { type, name, decision: 'allowed' },
         denied: { type, name, decision: 'denied' },
       };
-      return (decision) => decisions.add(labels[decision]);
+      return (decision: 'allowed' | 'denied'): void => decisions.add(labels[decision]);
     },
-    webhook: (name) => ({
-      evaluated: (result, seconds) => {
+    webhook: (name: string) => ({
+      /** A review was sent, with all attempts that it took. */
+      evaluated: (result: 'success' | WebhookFailure, seconds: number): void => {
         evaluations.add({ name, result });
         duration.observe({ name, result }, seconds);
       },
-      failedOpen: (result) => failOpen.add({ name, result }),
-      rejected: () => rejected.add({ name }),
+      /** A request went on to other authorizers without an answer. */
+      failedOpen: (result: WebhookFailure): void => failOpen.add({ name, result }),
+      /** A request was not sent, because the webhook did not answer others. */
+      rejected: (): void => rejected.add({ name }),
       conditions: {
-        evaluated: (seconds) => conditionSeconds.observe({ type: 'Webhook', name }, seconds),
-        excluded: () => exclusions.add({ type: 'Webhook', name }),
-        failed: () => conditionErrors.add({ type: 'Webhook', name }),
+        evaluated: (seconds: number): void => conditionSeconds.observe({ type: 'Webhook', name }, seconds),
+        excluded: (): void => exclusions.add({ type: 'Webhook', name }),
+        failed: (): void => conditionErrors.add({ type: 'Webhook', name }),
       },
     }),
   };

@@ -1,6 +1,6 @@
-import type { AdmissionWebhookMeasures } from '@cluster-apiserver/policies';
+import type { AdmissionContext } from '@cluster-apiserver/gates';
 import type { Metrics } from '@cluster-apiserver/telemetry';
-import { createBoundedLabels, type OpenConditionMeasures } from './match-condition-measures.ts';
+import { createBoundedLabels, type OpenConditionMeasures } from '../condition-measures.ts';
 
 /** Upstream's buckets and labels. */
 const secondsBuckets = [0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 25];
@@ -8,11 +8,14 @@ const operation = ['CREATE', 'UPDATE', 'DELETE'];
 const type = ['admit', 'validating'];
 const rejected = ['true', 'false'];
 
+const errorTypes = ['calling_webhook_error', 'apiserver_internal_error', 'no_error'] as const;
+type Operation = AdmissionContext['operation'];
+export type RejectionErrorType = (typeof errorTypes)[number];
+/** Metrics of the webhooks of one type. */
+export type AdmissionWebhookMeasures = ReturnType<typeof createAdmissionWebhookMeasures>['admit'];
+
 /** The metrics of kube-apiserver for admission webhooks. */
-export function createAdmissionWebhookMeasures(
-  metrics: Metrics,
-  openConditions: OpenConditionMeasures,
-): Readonly<Record<'admit' | 'validating', AdmissionWebhookMeasures>> {
+export function createAdmissionWebhookMeasures(metrics: Metrics, openConditions: OpenConditionMeasures) {
   const seconds = metrics.histogram({
     name: 'apiserver_admission_webhook_admission_duration_seconds',
     help: 'Duration of calls to admission webhooks, by name, type and operation.',
@@ -31,7 +34,7 @@ export function createAdmissionWebhookMeasures(
       name: 'any',
       type,
       operation,
-      error_type: ['calling_webhook_error', 'apiserver_internal_error', 'no_error'],
+      error_type: errorTypes,
       rejection_code: 'any',
     },
   });
@@ -41,13 +44,14 @@ export function createAdmissionWebhookMeasures(
     labels: { name: 'any', type },
   });
   const labelOf = createBoundedLabels();
-  const measuresOf = (of: 'admit' | 'validating'): AdmissionWebhookMeasures => ({
-    called: (webhook, op, isRejected, code, took) => {
+  const measuresOf = (of: 'admit' | 'validating') => ({
+    /** A webhook was called. The code is 0 for an internal error. */
+    called: (webhook: string, op: Operation, isRejected: boolean, code: number, took: number): void => {
       const labels = { name: labelOf(webhook), type: of, operation: op, rejected: String(isRejected) };
       seconds.observe(labels, took);
       requests.add({ ...labels, code: String(code) });
     },
-    rejected: (webhook, op, errorType, code) =>
+    rejected: (webhook: string, op: Operation, errorType: RejectionErrorType, code: number): void =>
       rejections.add({
         name: labelOf(webhook),
         type: of,
@@ -55,7 +59,8 @@ export function createAdmissionWebhookMeasures(
         error_type: errorType,
         rejection_code: String(code),
       }),
-    failedOpen: (webhook) => failOpen.add({ name: labelOf(webhook), type: of }),
+    /** A call failed, and the request went on. */
+    failedOpen: (webhook: string): void => failOpen.add({ name: labelOf(webhook), type: of }),
     conditions: openConditions('webhook', of, labelOf),
   });
   return { admit: measuresOf('admit'), validating: measuresOf('validating') };

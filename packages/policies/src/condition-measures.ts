@@ -1,19 +1,17 @@
-import type { ConditionMeasures } from '@cluster-apiserver/policies';
+import type { AdmissionContext } from '@cluster-apiserver/gates';
 import type { Metrics } from '@cluster-apiserver/telemetry';
 
 /** Label values of kube-apiserver for objects with match conditions. */
 const types = { policy: ['admit', 'validate'], webhook: ['admit', 'validating'] } as const;
 type Owner = keyof typeof types;
 
-/** Opens the metrics for the policies or webhooks of one type. */
-export type OpenConditionMeasures = <Kind extends Owner>(
-  kind: Kind,
-  type: (typeof types)[Kind][number],
-  labelOf: LabelOf,
-) => ConditionMeasures;
+export type OpenConditionMeasures = ReturnType<typeof createConditionMeasures>;
+/** Metrics of match conditions, by name of the policy or webhook. */
+export type ConditionMeasures = ReturnType<OpenConditionMeasures>;
 
 /** Maps the name of an object to a label value. */
-export type LabelOf = (name: string) => string;
+type LabelOf = (name: string) => string;
+type Operation = AdmissionContext['operation'];
 
 /** Bounds the number of series: objects can be created under ever new names. */
 const namesMax = 1_000;
@@ -35,8 +33,8 @@ const labels = {
   operation: ['CREATE', 'UPDATE', 'DELETE'],
 } as const;
 
-/** The match condition metrics of kube-apiserver. */
-export function createMatchConditionMeasures(metrics: Metrics): OpenConditionMeasures {
+/** The match condition metrics of kube-apiserver. The result opens those of the policies or webhooks of one type. */
+export function createConditionMeasures(metrics: Metrics) {
   const seconds = metrics.histogram({
     name: 'apiserver_admission_match_condition_evaluation_seconds',
     help: 'Evaluation time of the match conditions of a policy or an admission webhook.',
@@ -53,9 +51,13 @@ export function createMatchConditionMeasures(metrics: Metrics): OpenConditionMea
     help: 'Requests that a match condition excluded from a policy or an admission webhook.',
     labels,
   });
-  return (kind, type, labelOf) => ({
-    evaluated: (name, operation, took) => seconds.observe({ name: labelOf(name), kind, type, operation }, took),
-    excluded: (name, operation) => exclusions.add({ name: labelOf(name), kind, type, operation }),
-    failed: (name, operation) => errors.add({ name: labelOf(name), kind, type, operation }),
+  return <Kind extends Owner>(kind: Kind, type: (typeof types)[Kind][number], labelOf: LabelOf) => ({
+    evaluated: (name: string, operation: Operation, took: number): void =>
+      seconds.observe({ name: labelOf(name), kind, type, operation }, took),
+    /** A condition was false. */
+    excluded: (name: string, operation: Operation): void =>
+      exclusions.add({ name: labelOf(name), kind, type, operation }),
+    /** None was false, and at least one could not be evaluated. */
+    failed: (name: string, operation: Operation): void => errors.add({ name: labelOf(name), kind, type, operation }),
   });
 }
