@@ -6,7 +6,6 @@ export {
   type AdmissionValues,
   createAdmissionValues,
 } from './environment/admission.ts';
-export { findApplyFault } from './environment/apply-configuration.ts';
 export { authorizationVariables } from './environment/authorization.ts';
 export type { Environment } from './environment/environment.ts';
 export { toApplyConfiguration, toJsonPatch, type PatchOperation } from './environment/mutation.ts';

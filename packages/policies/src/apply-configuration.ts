@@ -1,5 +1,4 @@
 import { getOwn, setOwn } from '@cluster-apiserver/base';
-import { findApplyFault } from '@cluster-apiserver/expressions';
 import { isJsonObject, type JsonObject } from '@cluster-apiserver/model/json';
 import {
   findEntryStep,
@@ -9,6 +8,7 @@ import {
   type ObjectSchema,
   type Schema,
 } from '@cluster-apiserver/model/schema';
+import { findApplyFault } from './apply-fault.ts';
 
 /** An apply configuration cannot be merged into an object. */
 export class ConfigurationFault extends Error {

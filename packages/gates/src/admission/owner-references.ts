@@ -1,13 +1,9 @@
-import {
-  decisionNotReady,
-  forbiddenResource,
-  type ResourceAttributes,
-  type StatusError,
-} from '@cluster-apiserver/model';
+import { forbiddenResource, type ResourceAttributes, type StatusError } from '@cluster-apiserver/model';
 import { sameJson } from '@cluster-apiserver/model/json';
 import type { KubeObject, OwnerReference } from '@cluster-apiserver/model/kind';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { type AdmissionContext, type AdmissionPlugin, nameOf } from './admission.ts';
+import { decideRight } from './writer-rights.ts';
 
 /** A resource that serves a kind. */
 export interface OwnerResource {
@@ -107,15 +103,13 @@ function findNewBlockingOwners(object: KubeObject, oldObject: KubeObject | undef
 
 /** Undefined if the writer has the permission. */
 async function findRefusal(
-  { user, call }: AdmissionContext,
+  context: AdmissionContext,
   { authorizer }: OwnerReferencesOptions,
   verb: string,
   resource: ResourceAttributes,
 ): Promise<{ readonly reason: string } | undefined> {
-  const { verdict, reason = '', error } = await authorizer.authorize({ user, verb, path: '', resource }, call);
-  if (verdict === 'allow') return undefined;
-  if (verdict === 'notReady') throw decisionNotReady();
-  return { reason: `${reason}, ${error?.message ?? '<nil>'}` };
+  const { verdict, reason = '', error } = await decideRight(context, authorizer, verb, resource);
+  return verdict === 'allow' ? undefined : { reason: `${reason}, ${error?.message ?? '<nil>'}` };
 }
 
 const forbidden = (context: AdmissionContext, problem: string): StatusError =>

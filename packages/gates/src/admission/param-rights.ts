@@ -1,10 +1,11 @@
 import type { Call } from '@cluster-apiserver/base';
-import { type AccessAttributes, decisionNotReady, invalid, Problems, type UserInfo } from '@cluster-apiserver/model';
+import { invalid, Problems, type ResourceAttributes, type UserInfo } from '@cluster-apiserver/model';
 import { sameJson } from '@cluster-apiserver/model/json';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { Authorizer } from '../authorization/authorizer.ts';
 import { mastersGroup } from '../authorization/privileged-groups.ts';
 import type { AdmissionContext, AdmissionPlugin } from './admission.ts';
+import { decideRight, findRefusalTwice } from './writer-rights.ts';
 
 export interface ParamRightsOptions {
   readonly authorizer: Authorizer;
@@ -13,7 +14,7 @@ export interface ParamRightsOptions {
   /** Finds a policy in the watch cache. */
   findPolicy(kind: string, name: string): KubeObject | undefined;
   /** Resolves when the watch cache has caught up with all earlier writes. */
-  refresh(call: Call): Promise<void>;
+  readonly refresh: (call: Call) => Promise<void>;
 }
 
 /**
@@ -63,7 +64,7 @@ interface ParamKind {
 /** A permission that the writer needs, and the refusal without it. */
 interface Right {
   readonly verb: string;
-  readonly resource: NonNullable<AccessAttributes['resource']>;
+  readonly resource: ResourceAttributes;
   refusal(user: string): string;
 }
 
@@ -77,21 +78,15 @@ interface Check {
 
 async function requireRight(check: Check, right: () => Right): Promise<undefined> {
   const { context, options, object, field } = check;
-  if ((await findRefusal(check, right())) === undefined) return;
-  // The policy, or a permission of the writer, may just have been written through another replica.
-  await options.refresh(context.call);
-  const refusal = await findRefusal(check, right());
+  const refusal = await findRefusalTwice(() => findRefusal(check, right()), options.refresh, context.call);
   if (refusal !== undefined)
     throw invalid(context.resource, object.metadata.name ?? '', new Problems().at('spec', field).forbidden(refusal));
 }
 
 async function findRefusal({ context, options }: Check, right: Right): Promise<string | undefined> {
-  const { user, call } = context;
-  const { verb, resource } = right;
-  const decision = await options.authorizer.authorize({ user, verb, path: '', resource }, call);
-  if (decision.verdict === 'notReady') throw decisionNotReady();
-  if (decision.verdict === 'allow') return undefined;
-  return decision.error ? `failed to authorize request: ${decision.error.message}` : right.refusal(describeUser(user));
+  const { verdict, error } = await decideRight(context, options.authorizer, right.verb, right.resource);
+  if (verdict === 'allow') return undefined;
+  return error ? `failed to authorize request: ${error.message}` : right.refusal(describeUser(context.user));
 }
 
 /** Permission to get all objects of the kind in all namespaces. */

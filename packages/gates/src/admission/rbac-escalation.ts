@@ -18,6 +18,7 @@ import { joinProblems, type PolicyIndex } from '../authorization/rbac/policy-ind
 import type { CurrentPolicy } from '../authorization/rbac/rbac-authorizer.ts';
 import { everything } from '../authorization/rules.ts';
 import type { AdmissionContext, AdmissionPlugin } from './admission.ts';
+import { decideRight, findRefusalTwice } from './writer-rights.ts';
 
 export interface EscalationOptions {
   readonly current: CurrentPolicy;
@@ -48,10 +49,7 @@ async function requireNoEscalation(context: AdmissionContext, options: Escalatio
   const check = { context, object, options };
   const refusalOf = (): Promise<StatusError | undefined> =>
     object.roleRef ? findBindingRefusal(check, object.roleRef) : findRoleRefusal(check);
-  if (!(await refusalOf())) return;
-  // A role, or a permission of the writer, may just have been written through another replica.
-  await options.refresh(call);
-  const refusal = await refusalOf();
+  const refusal = await findRefusalTwice(refusalOf, options.refresh, call);
   if (refusal) throw refusal;
 }
 
@@ -116,23 +114,14 @@ function requirePolicy({ options }: Check): PolicyIndex {
 }
 
 async function isAllowed(
-  { context, options }: Check,
+  { context, options: { authorizer } }: Check,
   verb: 'bind' | 'escalate',
   resource: string,
   name: string | undefined,
 ): Promise<boolean> {
-  const { user, namespace, call } = context;
-  const { verdict } = await options.authorizer.authorize(
-    {
-      user,
-      verb,
-      path: '',
-      resource: { group: rbacGroup, version: 'v1', resource, subresource: undefined, namespace, name },
-    },
-    call,
-  );
-  if (verdict === 'notReady') throw decisionNotReady();
-  return verdict === 'allow';
+  const { namespace } = context;
+  const asked = { group: rbacGroup, version: 'v1', resource, subresource: undefined, namespace, name };
+  return (await decideRight(context, authorizer, verb, asked)).verdict === 'allow';
 }
 
 /** The garbage collector changes owners and finalizers, and holds none of the rules. */
