@@ -1,7 +1,7 @@
 import type { CorruptValueError } from '../errors.ts';
 import type { Revision } from '../revision.ts';
 import type { Entry } from '../store.ts';
-import type { ReadObserver } from './fresh-reader.ts';
+import type { ReadObserver } from './reader.ts';
 import type { Keyed } from './sorted-set.ts';
 import type { TermsOf } from './view.ts';
 

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { callUntil } from '@cluster-apiserver/base';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { StorageUnavailableError } from '../errors.ts';
-import { revision } from '../revision.ts';
+import { type Revision, revision } from '../revision.ts';
 import { Freshness } from './freshness.ts';
 
 /** Advances the clock in small steps, with a turn of the event loop after each. */
@@ -198,4 +198,121 @@ test('readers that need revisions of keys outside the prefix wait for few round 
   // The time in which the watch delivers writes below the prefix, and a request that is in flight already.
   expect(Math.max(...waitsMs)).toBeLessThanOrEqual(4 + 2 * roundTripMs + 2);
   expect(requests).toBeLessThanOrEqual(durationMs / 2 + 1);
+});
+
+interface World {
+  readonly clock: FakeClock;
+  readonly freshness: Freshness;
+  /** The queries in flight, each answered by its test. */
+  readonly sent: PromiseWithResolvers<Revision>[];
+  /** Which readers got which revision, or failed. */
+  readonly results: string[];
+  read(name: string): Promise<void>;
+}
+
+function open(): World {
+  const clock = fakeClock();
+  const sent: PromiseWithResolvers<Revision>[] = [];
+  const results: string[] = [];
+  const readLatestRevision = (): Promise<Revision> => {
+    const response = Promise.withResolvers<Revision>();
+    sent.push(response);
+    return response.promise;
+  };
+  const store = { readLatestRevision, requestProgress: () => {}, restartWatches: () => {} };
+  const freshness = new Freshness({ clock, store });
+  freshness.setLoaded(revision(10));
+  return {
+    ...{ clock, freshness, sent, results },
+    read: async (name) => {
+      freshness.waitForLatest(callUntil(clock.monotonicMs() + 60_000)).then(
+        () => results.push(name),
+        () => results.push(`${name} failed`),
+      );
+      await settle();
+    },
+  };
+}
+
+/** Lets queries that were requested be sent. */
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+
+async function answer({ sent, clock }: World, at: number): Promise<void> {
+  clock.advance(1);
+  sent[at]?.resolve(revision(10));
+  await settle();
+}
+
+test('readers that arrive while a query is in flight share the next one', async () => {
+  const world = open();
+  await world.read('first');
+  await world.read('second');
+  await world.read('third');
+  expect(world.sent).toHaveLength(1);
+  await answer(world, 0);
+  expect(world.results).toEqual(['first']);
+  await answer(world, 1);
+  expect(world.results).toEqual(['first', 'second', 'third']);
+  expect(world.sent).toHaveLength(2);
+});
+
+test('a query that is in flight for long does not hold up later readers, and each gets the answer to its own', async () => {
+  const world = open();
+  await world.read('first');
+  world.clock.advance(2);
+  await world.read('second');
+  expect(world.sent).toHaveLength(2);
+  await answer(world, 1);
+  expect(world.results).toEqual(['second']);
+  await answer(world, 0);
+  expect(world.results).toEqual(['second', 'first']);
+});
+
+test('four queries are in flight at most, and the end of any of them sends the next one', async () => {
+  const world = open();
+  for (const name of ['1', '2', '3', '4', '5', '6']) {
+    await world.read(name);
+    world.clock.advance(2);
+  }
+  expect(world.sent).toHaveLength(4);
+  await answer(world, 2);
+  expect(world.sent).toHaveLength(5);
+  await answer(world, 4);
+  expect(world.results).toEqual(['3', '5', '6']);
+});
+
+test('a query that finds etcd unavailable fails readers that were queued for long, and the others get the next one', async () => {
+  const world = open();
+  await world.read('first');
+  await world.read('second');
+  world.clock.advance(500);
+  for (const name of ['third', 'fourth', 'fifth']) {
+    await world.read(name);
+    world.clock.advance(2);
+  }
+  await world.read('queued early');
+  world.clock.advance(1_000);
+  await world.read('queued late');
+  expect(world.sent).toHaveLength(4);
+  world.sent[0]?.reject(new StorageUnavailableError('etcd does not respond'));
+  await settle();
+  expect(world.results).toEqual(['first failed', 'queued early failed']);
+  await answer(world, 4);
+  expect(world.results.slice(2)).toEqual(['queued late']);
+});
+
+test('while readers wait without progress, a query is sent only if none is in flight', async () => {
+  const world = open();
+  await world.read('first');
+  world.sent[0]?.resolve(revision(11));
+  await settle();
+  for (let checks = 0; checks < 5; checks++) {
+    world.clock.advance(100);
+    await settle();
+  }
+  expect(world.sent).toHaveLength(2);
+  await answer(world, 1);
+  world.clock.advance(100);
+  await settle();
+  expect(world.sent).toHaveLength(3);
 });
