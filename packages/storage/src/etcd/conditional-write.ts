@@ -33,16 +33,6 @@ export interface WriteDependencies {
   readonly ownWrites: OwnWrites;
 }
 
-/** A lease that was lost with the data of a member is replaced. A second loss in a row has another cause. */
-export const leaseLossesMax = 1;
-
-/** Returns 0 for a value without a time to live. */
-export const acquireLease = async (
-  leases: SharedLeases,
-  { timeToLiveSeconds }: Write,
-  call: EtcdCall,
-): Promise<number> => (timeToLiveSeconds === undefined ? 0 : leases.acquire(timeToLiveSeconds, call));
-
 /** Reads the present value while an earlier attempt may have been applied. So a failure leaves the outcome unknown. */
 export async function readCurrent(client: EtcdClient, { own: { key } }: Write, call: EtcdCall): Promise<RangeResponse> {
   try {

@@ -10,17 +10,9 @@
 import { invariant } from '@cluster-apiserver/base';
 import { PreconditionFailedError, StorageFullError, WriteInDoubtError } from '../errors.ts';
 import { revision } from '../revision.ts';
-import {
-  acquireLease,
-  leaseLossesMax,
-  readCurrent,
-  type Write,
-  type WriteDependencies,
-  type WriteOutcome,
-} from './conditional-write.ts';
-import { isLeaseMissing } from './faults.ts';
+import { readCurrent, type Write, type WriteDependencies, type WriteOutcome } from './conditional-write.ts';
 import { type EtcdCall, MaybeAppliedError } from './retrying-call.ts';
-import { conditionalWrite, fenceAndRead, isTxnResponse, type KeyValue, type TxnResponse } from './wire/key-value.ts';
+import { conditionalWrite, fenceAndRead, isTxnResponse, type KeyValue } from './wire/key-value.ts';
 
 /** Longer than a member may stall with a request in its buffers. There are few fence keys, on shared leases. */
 const fenceSeconds = 3_600;
@@ -34,25 +26,22 @@ export async function createOnce(
   const { client, leases } = dependencies;
   const { own, preconditions } = write;
   const { key, stored: value } = own;
-  for (let leaseLosses = 0; ; ) {
+  for (;;) {
     const fenceKey = nextFenceKey();
-    const lease = await acquireLease(leases, write, call);
     let maybeApplied: MaybeAppliedError;
     try {
-      const { applied, header, current } = await client.call(
-        conditionalWrite,
-        { key, expected: 0, value, preconditions, lease, fenceKey },
-        { ...call, stopIfMaybeApplied: true },
+      const { applied, header, current } = await leases.use(write.timeToLiveSeconds, call, (lease) =>
+        client.call(
+          conditionalWrite,
+          { key, expected: 0, value, preconditions, lease, fenceKey },
+          { ...call, stopIfMaybeApplied: true },
+        ),
       );
       // Only this function writes the fence key, and only below. So a precondition has failed.
       if (!applied && !current) throw new PreconditionFailedError(key, revision(header.revision));
       return applied ? { applied, revision: header.revision } : { applied, current };
     } catch (error) {
       // All earlier attempts are fenced, so none of them can be applied any more.
-      if (isLeaseMissing(error) && leaseLosses++ < leaseLossesMax) {
-        leases.forget(lease);
-        continue;
-      }
       if (error instanceof StorageFullError) return resolveWhenFull(dependencies, write, call, error);
       if (!(error instanceof MaybeAppliedError)) throw error;
       maybeApplied = error;
@@ -109,7 +98,9 @@ async function fenceAttempt(
   call: EtcdCall,
 ): Promise<WriteOutcome | undefined> {
   try {
-    const { current, header } = await writeFence(dependencies, fenceKey, write.own.key, call);
+    const { current, header } = await dependencies.leases.use(fenceSeconds, call, (lease) =>
+      dependencies.client.call(fenceAndRead, { fenceKey, lease, key: write.own.key }, call),
+    );
     return (
       (await resolve(dependencies, write, current, header.revision, call)) ?? (current && { applied: false, current })
     );
@@ -139,20 +130,3 @@ async function resolve(
 
 const isOwnValue = ({ own }: Write, { modRevision, value }: KeyValue): boolean =>
   modRevision > own.after && own.isSame(value);
-
-async function writeFence(
-  { client, leases }: WriteDependencies,
-  fenceKey: string,
-  key: string,
-  call: EtcdCall,
-): Promise<TxnResponse> {
-  for (let leaseLosses = 0; ; ) {
-    const lease = await leases.acquire(fenceSeconds, call);
-    try {
-      return await client.call(fenceAndRead, { fenceKey, lease, key }, call);
-    } catch (error) {
-      if (!isLeaseMissing(error) || leaseLosses++ >= leaseLossesMax) throw error;
-      leases.forget(lease);
-    }
-  }
-}

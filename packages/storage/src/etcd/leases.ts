@@ -7,7 +7,7 @@ import { StorageUnavailableError } from '../errors.ts';
 import type { Call } from '../store.ts';
 import type { EtcdClient } from './client.ts';
 import type { EtcdCall } from './retrying-call.ts';
-import { isLeaseTaken } from './faults.ts';
+import { isLeaseMissing, isLeaseTaken } from './faults.ts';
 import { grantLease } from './wire/lease.ts';
 
 /** How much longer than requested a value may live. */
@@ -37,6 +37,25 @@ export class SharedLeases {
     client.history.onReplaced(() => this.#current.clear());
   }
 
+  /**
+   * Writes one value with a lease, which must live at least this long; without one if that is undefined. A lease that was
+   * lost with the data of a member is replaced. A second loss in a row has another cause.
+   */
+  use<T>(seconds: number | undefined, call: EtcdCall, write: (lease: number) => Promise<T>): Promise<T> {
+    return seconds === undefined ? write(0) : this.#use(seconds, call, write);
+  }
+
+  async #use<T>(seconds: number, call: EtcdCall, write: (lease: number) => Promise<T>): Promise<T> {
+    const lease = await this.acquire(seconds, call);
+    try {
+      return await write(lease);
+    } catch (error) {
+      if (!isLeaseMissing(error)) throw error;
+      this.#forget(lease);
+      return write(await this.acquire(seconds, call));
+    }
+  }
+
   /** Returns a lease for one value that must live at least this long from now. */
   async acquire(seconds: number, call: EtcdCall): Promise<number> {
     const sinceMs = call.sinceMs ?? this.#client.stallAwareClock.nowMs();
@@ -54,7 +73,7 @@ export class SharedLeases {
   }
 
   /** etcd has lost the lease. */
-  forget(id: number): void {
+  #forget(id: number): void {
     for (const [seconds, lease] of this.#current) if (lease.id === id) this.#current.delete(seconds);
   }
 

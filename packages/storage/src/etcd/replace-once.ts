@@ -4,15 +4,7 @@
  * The feed does: the first change after the expected revision is the only one that can have met the condition.
  */
 import { StorageFullError, StorageUnavailableError, WriteInDoubtError } from '../errors.ts';
-import {
-  acquireLease,
-  leaseLossesMax,
-  readCurrent,
-  type Write,
-  type WriteDependencies,
-  type WriteOutcome,
-} from './conditional-write.ts';
-import { isLeaseMissing } from './faults.ts';
+import { readCurrent, type Write, type WriteDependencies, type WriteOutcome } from './conditional-write.ts';
 import { AttemptRecord, type EtcdCall } from './retrying-call.ts';
 import { conditionalWrite, type KeyValue } from './wire/key-value.ts';
 
@@ -24,23 +16,18 @@ export async function replaceOnce(
   const { client, leases } = dependencies;
   const { key, after: expected, stored: value } = write.own;
   const attempts = new AttemptRecord();
-  for (let leaseLosses = 0; ; ) {
-    let lease = 0;
-    try {
-      lease = await acquireLease(leases, write, call);
-      const request = { key, expected, value, lease };
-      const { applied, header, current } = await client.call(conditionalWrite, request, { ...call, attempts });
-      if (applied) return { applied, revision: header.revision };
-      if (!attempts.maybeApplied) return { applied, current };
-      return await resolve(dependencies, write, current, header.revision, call);
-    } catch (error) {
-      // Whichever attempt is applied, it is the same write.
-      if (isLeaseMissing(error) && leaseLosses++ < leaseLossesMax) leases.forget(lease);
-      // Without space etcd gives this error to a write that it refuses, and to one that it has applied.
-      else if (attempts.maybeApplied || error instanceof StorageFullError)
-        return await resolveAfterError(dependencies, write, attempts, error, call);
-      else throw error;
-    }
+  try {
+    // Whichever attempt is applied, it is the same write.
+    const { applied, header, current } = await leases.use(write.timeToLiveSeconds, call, (lease) =>
+      client.call(conditionalWrite, { key, expected, value, lease }, { ...call, attempts }),
+    );
+    if (applied) return { applied, revision: header.revision };
+    if (!attempts.maybeApplied) return { applied, current };
+    return await resolve(dependencies, write, current, header.revision, call);
+  } catch (error) {
+    // Without space etcd gives this error to a write that it refuses, and to one that it has applied.
+    if (!attempts.maybeApplied && !(error instanceof StorageFullError)) throw error;
+    return resolveAfterError(dependencies, write, attempts, error, call);
   }
 }
 
