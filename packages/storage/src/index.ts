@@ -18,7 +18,7 @@ export { EtcdClient, type EtcdOptions } from './etcd/client.ts';
 export type { EtcdEvent } from './etcd/etcd-event.ts';
 export { type CompactionEvent, type CompactionOptions, startCompaction } from './etcd/compaction.ts';
 export { Election, type ElectionEvent, type ElectionOptions } from './etcd/election.ts';
-export { type EtcdStoreOptions, etcdStore } from './etcd/etcd-store.ts';
+export { type EtcdStoreOptions, EtcdStore } from './etcd/etcd-store.ts';
 export { type HistoryReplaced } from './etcd/history.ts';
 export { type GetCredentials, http2Connect } from './etcd/http2-transport.ts';
 export type { TlsCredentials } from './etcd/http2/dial.ts';
@@ -34,7 +34,7 @@ export type {
   Precondition,
   Range,
   ReadResult,
-  Snapshot,
+  ListResult,
   Store,
   UnreadableEntry,
   WriteOptions,
@@ -44,7 +44,7 @@ export { aesCbc } from './transform/aes-cbc.ts';
 export { aesGcm } from './transform/aes-gcm.ts';
 export { kmsV1Service, kmsV2Service } from './transform/kms/grpc-service.ts';
 export { kmsV1 } from './transform/kms/kms-v1.ts';
-export { kmsV2 } from './transform/kms/kms-v2.ts';
+export { KmsV2 } from './transform/kms/kms-v2.ts';
 export type { KmsMeasures, KmsPlugin, KmsPluginOptions } from './transform/kms/plugin-monitor.ts';
 export { nonceBudget } from './transform/nonce-budget.ts';
 export { identityProvider, prefixOf, prefixTransformer, type Provider } from './transform/prefix-transformer.ts';

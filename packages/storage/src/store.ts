@@ -22,7 +22,7 @@ import type { StoredValue } from './stored-value.ts';
  */
 export interface Store {
   get(key: string, call: Call): Promise<ReadResult>;
-  list(range: Range, call: Call): Promise<Snapshot>;
+  list(range: Range, call: Call): Promise<ListResult>;
   /** Throws KeyExistsError, with the present value, if the key exists, else PreconditionFailedError if a precondition fails. */
   create(key: string, value: Buffer, options: CreateOptions, call: Call): Promise<Revision>;
   /** Throws RevisionMismatchError, with the present value, unless the key was last written at `expected`. */
@@ -96,7 +96,7 @@ export interface Range {
   readonly keyTimeoutMs?: number | undefined;
 }
 
-export interface Snapshot {
+export interface ListResult {
   /** In the order of their keys' bytes. */
   readonly entries: readonly Entry[];
   readonly revision: Revision;

@@ -1,6 +1,6 @@
 import { type CleanupStack, systemClock, systemRandom } from '@cluster-apiserver/base';
 import { EtcdClient } from '../src/etcd/client.ts';
-import { etcdStore } from '../src/etcd/etcd-store.ts';
+import { EtcdStore } from '../src/etcd/etcd-store.ts';
 import { http2Connect } from '../src/etcd/http2-transport.ts';
 import type { FollowedStore } from '../src/store.ts';
 import { identity } from '../src/transform/transformer.ts';
@@ -38,5 +38,5 @@ export function connectLargeStore(endpoints: readonly string[], cleanup: Cleanup
     random: systemRandom(),
   });
   cleanup.defer('client', () => client.close());
-  return { client, store: etcdStore({ client, transformer: identity, internalPrefix: '/registry/.own/' }) };
+  return { client, store: new EtcdStore({ client, transformer: identity, internalPrefix: '/registry/.own/' }) };
 }

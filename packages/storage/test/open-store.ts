@@ -1,7 +1,7 @@
 import { callUntil, systemClock, systemRandom } from '@cluster-apiserver/base';
 import { EtcdClient, type EtcdOptions } from '../src/etcd/client.ts';
 import type { EtcdEvent } from '../src/etcd/etcd-event.ts';
-import { etcdStore } from '../src/etcd/etcd-store.ts';
+import { EtcdStore } from '../src/etcd/etcd-store.ts';
 import { http2Connect } from '../src/etcd/http2-transport.ts';
 import type { StoreUnderTest } from './contract/store-contract.ts';
 import { compact } from '../src/etcd/wire/key-value.ts';
@@ -36,7 +36,7 @@ export function openStore(
     report: (event) => events.push(event),
     ...options,
   });
-  const store = etcdStore({ client, transformer, internalPrefix: '/own/' });
+  const store = new EtcdStore({ client, transformer, internalPrefix: '/own/' });
   return { client, store, events, followed: isFollowed ? follow(store) : Promise.resolve() };
 }
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { callUntil, CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
-import { Election, EtcdClient, etcdStore, http2Connect, identity } from '@cluster-apiserver/storage';
+import { Election, EtcdClient, EtcdStore, http2Connect, identity } from '@cluster-apiserver/storage';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { until } from '@cluster-apiserver/testkit/until';
 import { blocking, type Collecting, createWorld, owned, type World } from '../../test/world.ts';
@@ -39,7 +39,8 @@ function openClient(): EtcdClient {
   return opened;
 }
 
-const storeOf = (of: EtcdClient) => etcdStore({ client: of, transformer: identity, internalPrefix: '/registry/.own/' });
+const storeOf = (of: EtcdClient) =>
+  new EtcdStore({ client: of, transformer: identity, internalPrefix: '/registry/.own/' });
 
 /** A replica: it collects for as long as it leads. */
 function replica(): { readonly terms: Collecting[]; resign(): Promise<void> } {

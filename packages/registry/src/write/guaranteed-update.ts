@@ -112,10 +112,10 @@ const isSame = ({ resource, history }: Update, { current: cached }: Base, { curr
 interface Verdict {
   readonly decision?: Decision;
   readonly refusal?: { readonly error: unknown };
-  readonly write?: Write | undefined;
+  readonly write?: NextState | undefined;
 }
 
-interface Write {
+interface NextState {
   readonly object: KubeObject;
   /** Undefined to remove the object. */
   readonly bytes: ByteString | undefined;
@@ -141,11 +141,11 @@ function* decisionSteps(kind: Kind, current: Current | undefined, decide: Update
   yield;
   const decision = yield* decide(current);
   yield;
-  return { decision, write: writeOf(kind, decision, current) };
+  return { decision, write: nextStateOf(kind, decision, current) };
 }
 
 /** Undefined if nothing would change: such a write would wake every watcher for nothing. */
-function writeOf({ storage }: Kind, decision: Decision, current: Current | undefined): Write | undefined {
+function nextStateOf({ storage }: Kind, decision: Decision, current: Current | undefined): NextState | undefined {
   if (decision.remove) return { object: decision.remove, bytes: undefined };
   const object = decision.write;
   const fresh = current && !current.stored.stale;
@@ -157,7 +157,7 @@ function writeOf({ storage }: Kind, decision: Decision, current: Current | undef
 /** Returns the state of the store if another write came first. */
 async function commit(
   update: Update,
-  { object, bytes }: Write,
+  { object, bytes }: NextState,
   over: Revision | undefined,
 ): Promise<UpdateResult | Base> {
   const { resource, history } = update;

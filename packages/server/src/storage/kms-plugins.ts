@@ -1,6 +1,6 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
 import type { KmsProvider } from '@cluster-apiserver/config';
-import { type KmsPlugin, kmsV1, kmsV2 } from '@cluster-apiserver/storage';
+import { type KmsPlugin, kmsV1, KmsV2 } from '@cluster-apiserver/storage';
 import { asError } from '../as-error.ts';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import type { Environment } from '../environment.ts';
@@ -33,7 +33,7 @@ export function createPluginOpener({
     const plugin =
       version === 'v1'
         ? kmsV1(connectKms.v1(connection), { ...options, cacheSize })
-        : kmsV2(connectKms.v2(connection), options);
+        : new KmsV2(connectKms.v2(connection), options);
     cleanup.defer('KMS plugin', () => plugin.close());
     await plugin.firstCheck;
     return plugin;

@@ -4,7 +4,7 @@ import {
   EtcdClient,
   type EtcdEvent,
   type HistoryReplaced,
-  etcdStore,
+  EtcdStore,
   type FollowedStore,
   type Transformer,
   type WatchCacheEvent,
@@ -43,7 +43,7 @@ export async function openStorage(
   });
   cleanup.defer('etcd', () => client.close());
   cleanup.defer('size of etcd', publishDatabaseSize(metrics, client));
-  return { client, store: etcdStore({ client, transformer, internalPrefix: ownPrefix }), measures };
+  return { client, store: new EtcdStore({ client, transformer, internalPrefix: ownPrefix }), measures };
 }
 
 function reportEtcd(event: EtcdEvent, log: Log, measures: StorageMeasures): void {

@@ -8,7 +8,7 @@ import type {
   FollowedStore,
   Range,
   ReadResult,
-  Snapshot,
+  ListResult,
   WatchOptions,
   WriteOptions,
 } from '../store.ts';
@@ -37,9 +37,7 @@ export interface EtcdStoreOptions {
   readonly internalPrefix: string;
 }
 
-export const etcdStore = (options: EtcdStoreOptions): FollowedStore => new EtcdStore(options);
-
-class EtcdStore implements FollowedStore {
+export class EtcdStore implements FollowedStore {
   readonly #client: EtcdClient;
   readonly #transformer: Transformer;
   readonly #readPages: FollowedStore['list'];
@@ -82,7 +80,7 @@ class EtcdStore implements FollowedStore {
     });
   }
 
-  list(requested: Range, caller: Call): Promise<Snapshot> {
+  list(requested: Range, caller: Call): Promise<ListResult> {
     return this.#operations.track('list', requested.prefix, caller, (call) => this.#readPages(requested, call));
   }
 

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { callUntil, systemClock } from '@cluster-apiserver/base';
 import { encodeMessage, writeBytes, writeInt64, writeNested } from '../protobuf/fields.ts';
-import type { Snapshot } from '../store.ts';
+import type { ListResult } from '../store.ts';
 import type { Transformer } from '../transform/transformer.ts';
 import type { EtcdClient } from './client.ts';
 import { MessageTooLargeError } from './grpc-frames.ts';
@@ -29,7 +29,7 @@ function pageOf({ key, limit = 0 }: RangeRequest, keys: number): RangePage {
 }
 
 interface Fixture {
-  readonly list: (after?: string) => Promise<Snapshot>;
+  readonly list: (after?: string) => Promise<ListResult>;
   readonly requests: readonly RangeRequest[];
   /** How many values were read in the busiest turn of the event loop. */
   readonly valuesPerTurnMax: () => number;

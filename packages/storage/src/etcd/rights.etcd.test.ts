@@ -11,7 +11,7 @@ import { WatchCache } from '../watch-cache/watch-cache.ts';
 import { EtcdClient } from './client.ts';
 import type { EtcdEvent } from './etcd-event.ts';
 import { Election } from './election.ts';
-import { etcdStore } from './etcd-store.ts';
+import { EtcdStore } from './etcd-store.ts';
 import { http2Connect } from './http2-transport.ts';
 import { noMeasures } from './measures.ts';
 
@@ -60,7 +60,7 @@ restricted(etcdctl ? 'a user of etcd' : 'skipped: there is no etcdctl', () => {
 
   test('limited to the prefix supports every operation', async () => {
     const client = clientOf('limited');
-    const store = etcdStore({ client, transformer: identity, internalPrefix: '/registry/.own/' });
+    const store = new EtcdStore({ client, transformer: identity, internalPrefix: '/registry/.own/' });
     const cache = new WatchCache({
       store,
       prefix: '/registry/',
@@ -105,7 +105,7 @@ restricted(etcdctl ? 'a user of etcd' : 'skipped: there is no etcdctl', () => {
   test('that loses the right to write is reported once, and the server is not ready until it is granted again', async () => {
     const events: EtcdEvent[] = [];
     const client = clientOf('limited', events);
-    const store = etcdStore({ client, transformer: identity, internalPrefix: '/registry/.own/' });
+    const store = new EtcdStore({ client, transformer: identity, internalPrefix: '/registry/.own/' });
     const types = (): string[] => events.map(({ type }) => type).filter((type) => type.startsWith('access'));
     const created = await store.create('/registry/r/kept', Buffer.from('x'), {}, within(5_000));
     await client.checkRefusals(within(5_000));
@@ -136,7 +136,7 @@ restricted(etcdctl ? 'a user of etcd' : 'skipped: there is no etcdctl', () => {
     const events: EtcdEvent[] = [];
     const outcomes: string[] = [];
     const client = clientOf('reader', events, outcomes);
-    const store = etcdStore({ client, transformer: identity, internalPrefix: '/registry/.own/' });
+    const store = new EtcdStore({ client, transformer: identity, internalPrefix: '/registry/.own/' });
     const abort = new AbortController();
     const after = await store.readLatestRevision(within(5_000));
     const watching = store.watch('/registry/', after, abort.signal)[Symbol.asyncIterator]();

@@ -19,28 +19,31 @@ export const identityProvider: Provider = { prefix: '', transformer: identity };
  * are stale.
  */
 export function prefixTransformer([first, ...others]: readonly [Provider, ...Provider[]]): Transformer {
-  const writer = toEntry(first);
-  const entries = [writer, ...others.map(toEntry)];
+  const writer = withPrefixBytes(first);
+  const transformers = [writer, ...others.map(withPrefixBytes)];
   const withPrefix = (pieces: Pieces): Pieces => (writer.prefix.length === 0 ? pieces : [writer.prefix, ...pieces]);
   return {
     toStorage: (value, key, trace) => {
       const pieces = writer.transformer.toStorage(value, key, trace);
       return pieces instanceof Promise ? pieces.then(withPrefix) : withPrefix(pieces);
     },
-    fromStorage: (value, key, trace) => readWithFirstMatch(entries, 0, value, key, trace, []),
+    fromStorage: (value, key, trace) => readWithFirstMatch(transformers, 0, value, key, trace, []),
   };
 }
 
-interface Entry {
+interface PrefixedTransformer {
   readonly prefix: Buffer;
   readonly transformer: Transformer;
 }
 
-const toEntry = ({ prefix, transformer }: Provider): Entry => ({ prefix: Buffer.from(prefix), transformer });
+const withPrefixBytes = ({ prefix, transformer }: Provider): PrefixedTransformer => ({
+  prefix: Buffer.from(prefix),
+  transformer,
+});
 
-/** Tries the entries from `first` on whose prefix matches, until one can read the value. */
+/** Tries the transformers from `first` on whose prefix matches, until one can read the value. */
 function readWithFirstMatch(
-  entries: readonly Entry[],
+  transformers: readonly PrefixedTransformer[],
   first: number,
   value: Buffer,
   key: string,
@@ -48,15 +51,15 @@ function readWithFirstMatch(
   earlierErrors: readonly unknown[],
 ): Transformed | Promise<Transformed> {
   const errors = [...earlierErrors];
-  for (let at = first; at < entries.length; at++) {
-    const { prefix, transformer } = requireValue(entries[at]);
+  for (let at = first; at < transformers.length; at++) {
+    const { prefix, transformer } = requireValue(transformers[at]);
     if (!value.subarray(0, prefix.length).equals(prefix)) continue;
     const result = (read: Transformed): Transformed => ({ value: read.value, stale: read.stale || at > 0 });
     try {
       const transformed = transformer.fromStorage(value.subarray(prefix.length), key, trace);
       if (!(transformed instanceof Promise)) return result(transformed);
       return transformed.then(result, (error: unknown) =>
-        readWithFirstMatch(entries, at + 1, value, key, trace, [...errors, error]),
+        readWithFirstMatch(transformers, at + 1, value, key, trace, [...errors, error]),
       );
     } catch (error) {
       errors.push(error);

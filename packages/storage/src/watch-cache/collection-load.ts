@@ -1,7 +1,7 @@
 import { awaitWithin, type Call, callUntil, type Clock, loopOf } from '@cluster-apiserver/base';
 import { CollectionSuspendedError } from '../errors.ts';
 import { type Revision, zeroRevision } from '../revision.ts';
-import type { Entry, Snapshot, Store } from '../store.ts';
+import type { Entry, ListResult, Store } from '../store.ts';
 import type { CacheItem, CollectionDescriptor } from './collection-descriptor.ts';
 import { Contents } from './contents.ts';
 import type { EntryDecoder } from './entry-decoder.ts';
@@ -49,13 +49,13 @@ export class CollectionLoad<Item extends CacheItem> {
     const call = callOf(signal);
     const loop = loopOf(clock);
     const { prefix } = this.#descriptor;
-    const readPage = (after: string | undefined, revision: Revision | undefined): Promise<Snapshot> => {
+    const readPage = (after: string | undefined, revision: Revision | undefined): Promise<ListResult> => {
       const page = store.list({ prefix, after, limit: pageKeys, revision, keyTimeoutMs }, call);
       page.catch(() => {}); // the error is thrown where the page is awaited, unless the load has ended before
       return page;
     };
-    for (let next: Promise<Snapshot> | undefined = readPage(undefined, at); next; ) {
-      const page: Snapshot = await awaitWithin(clock, call, next);
+    for (let next: Promise<ListResult> | undefined = readPage(undefined, at); next; ) {
+      const page: ListResult = await awaitWithin(clock, call, next);
       this.#listedAt = page.revision;
       // The store reads the next page while this one is decoded.
       next = page.remaining > 0 ? readPage(page.entries.at(-1)?.key, page.revision) : undefined;

@@ -8,10 +8,10 @@ export interface View<Item extends Keyed> {
   readonly revision: Revision;
   readonly items: SortedSet<Item>;
   /** The same items by their index terms. */
-  readonly terms: SortedSet<Term<Item>>;
+  readonly terms: SortedSet<IndexTerm<Item>>;
 }
 
-export interface Term<Item extends Keyed> {
+export interface IndexTerm<Item extends Keyed> {
   /** The index term, such as a label with its value. */
   readonly key: string;
   readonly items: SortedSet<Item>;

@@ -13,7 +13,7 @@ import {
   type KmsPlugin,
   kmsV1,
   kmsV1Service,
-  kmsV2,
+  KmsV2,
   kmsV2Service,
   prefixTransformer,
   secretbox,
@@ -106,7 +106,7 @@ const providers: readonly {
     name: 'kms v2',
     provider: kmsProviders('v2', socket, 'a')[0] as object,
     prefix: 'k8s:enc:kms:v2:a:',
-    open: () => pluginTransformer(kmsV2(kmsV2Service(connection), options)),
+    open: () => pluginTransformer(new KmsV2(kmsV2Service(connection), options)),
     own: ({ length }) => [3, length - 200],
   },
 ];

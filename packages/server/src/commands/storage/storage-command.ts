@@ -1,7 +1,7 @@
 import { CleanupStack } from '@cluster-apiserver/base';
 import { kinds as kindsOf } from '@cluster-apiserver/kinds';
 import { StoredKinds } from '@cluster-apiserver/registry';
-import { etcdStore, rawTransformer } from '@cluster-apiserver/storage';
+import { EtcdStore, rawTransformer } from '@cluster-apiserver/storage';
 import { createHealth, createMetrics, type Log } from '@cluster-apiserver/telemetry';
 import type { ServerContext } from '../../configuration/context.ts';
 import { FlagError, readSettings } from '../../flags/flag.ts';
@@ -52,7 +52,7 @@ export async function storageCommand(
     const walk = { keyPrefix, ownPrefix, clock, print, signal };
     if (command === 'inspect')
       return await inspect(
-        { ...walk, store: etcdStore({ client, transformer: rawTransformer, internalPrefix: ownPrefix }) },
+        { ...walk, store: new EtcdStore({ client, transformer: rawTransformer, internalPrefix: ownPrefix }) },
         storedKinds,
       );
     if (command !== 'rewrite') throw new FlagError([`storage does inspect and rewrite\n\n${storageHelp}`]);

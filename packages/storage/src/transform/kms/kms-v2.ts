@@ -32,13 +32,11 @@ interface WriteKey {
   readonly untilMs: number;
 }
 
-export const kmsV2 = (service: KmsV2Service, options: KmsPluginOptions): KmsPlugin => new KmsV2(service, options);
-
 /**
  * The plugin encrypts a random seed once, and values get keys derived from it. So writes, and reads of values with a cached
  * seed, need no call. When the plugin reports another key, a new seed is created, and values with the old one are stale.
  */
-class KmsV2 implements KmsPlugin {
+export class KmsV2 implements KmsPlugin {
   readonly transformer: Transformer = {
     toStorage: (value, etcdKey) => this.#encrypt(value, etcdKey),
     fromStorage: (value, etcdKey, trace) => this.#decrypt(value, etcdKey, trace),

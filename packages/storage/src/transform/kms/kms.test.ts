@@ -15,8 +15,8 @@ import { derivedKeyGcm } from './derived-key.ts';
 import { decodeEncryptedObject, createEnvelopeWriter, validateEncryptedKey } from './encrypted-object.ts';
 import { kmsV1Service, kmsV2Service } from './grpc-service.ts';
 import { kmsV1 } from './kms-v1.ts';
-import { kmsV2 } from './kms-v2.ts';
-import type { KmsMeasures, KmsPlugin } from './plugin-monitor.ts';
+import { KmsV2 } from './kms-v2.ts';
+import type { KmsMeasures, KmsPlugin, KmsPluginOptions } from './plugin-monitor.ts';
 import { KeyCache } from './key-cache.ts';
 
 const random = systemRandom();
@@ -49,7 +49,7 @@ interface Opened extends KmsPlugin {
   readonly counted: string[];
 }
 
-function opened(open: (options: Parameters<typeof kmsV2>[1]) => KmsPlugin, clock: Clock): Opened {
+function opened(open: (options: KmsPluginOptions) => KmsPlugin, clock: Clock): Opened {
   const failures: unknown[] = [];
   const counted: string[] = [];
   const note =
@@ -75,7 +75,7 @@ function opened(open: (options: Parameters<typeof kmsV2>[1]) => KmsPlugin, clock
 }
 
 const openV2 = (socket: string, clock: Clock = systemClock): Opened =>
-  opened((options) => kmsV2(kmsV2Service(connection(socket)), options), clock);
+  opened((options) => new KmsV2(kmsV2Service(connection(socket)), options), clock);
 const openV1 = (socket: string, cacheSize: number, clock: Clock = systemClock): Opened =>
   opened((options) => kmsV1(kmsV1Service(connection(socket)), { ...options, cacheSize }), clock);
 
