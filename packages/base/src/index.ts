@@ -25,7 +25,7 @@ export { type LatencyPart, latencyParts, LatencyTracker, trackLatency } from './
 export { LongList, type ListEntry } from './long-list.ts';
 export { nearestName } from './nearest-name.ts';
 export { getOwn, ownKeys, setOwn } from './own.ts';
-export { type PemBlock, pemBlocks, readCertificateBlocks } from './pem.ts';
+export { decodePemBlock, type PemBlock, pemBlocks, readCertificateBlocks } from './pem.ts';
 export { chain, firstOf, settle } from './settle.ts';
 export { type Random, seededRandom, systemRandom } from './random.ts';
 export { CleanupStack } from './cleanup-stack.ts';

@@ -69,7 +69,8 @@ function readExtensions(field: Element | undefined): Map<string, CertificateExte
   return extensions;
 }
 
-function readSubject(subject: Buffer, attribute: string): string[] {
+/** The values of an attribute of a distinguished name. */
+export function readSubject(subject: Buffer, attribute: string): string[] {
   const values: string[] = [];
   for (const set of readElements(subject)) {
     for (const pair of readElements(requireTag(set, tags.set))) {

@@ -6,6 +6,8 @@
 export interface Element {
   readonly tag: number;
   readonly content: Buffer;
+  /** With tag and length. */
+  readonly encoded: Buffer;
 }
 
 /** The elements of a constructed value. Throws if the bytes are malformed. */
@@ -20,7 +22,7 @@ export function readElements(bytes: Buffer): Element[] {
     const start = at + 2 + lengthBytes;
     const end = start + (lengthBytes === 0 ? first : bytes.readUIntBE(at + 2, lengthBytes));
     if (end > bytes.length) throw new RangeError('the value is longer than its container');
-    elements.push({ tag, content: bytes.subarray(start, end) });
+    elements.push({ tag, content: bytes.subarray(start, end), encoded: bytes.subarray(at, end) });
     at = end;
   }
   return elements;

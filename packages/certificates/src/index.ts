@@ -1,4 +1,9 @@
 export { type CertificateAuthority, createAuthority, openAuthority } from './authority.ts';
+export {
+  type CertificateRequest,
+  CertificateRequestError,
+  readCertificateRequest,
+} from './certificate-request.ts';
 export type { CertificateNames } from './extensions.ts';
 export { type Credentials, generatePrivateKey } from './keys.ts';
 export { createSelfSigned } from './self-signed.ts';

@@ -7,6 +7,11 @@ export {
   type OperationOptions,
   type Precondition,
 } from './admission/admission.ts';
+export {
+  certificateSubjectRestriction,
+  createCertificateApproval,
+  createCertificateSigning,
+} from './admission/certificates.ts';
 export { alwaysDenyWrites } from './admission/always-deny.ts';
 export {
   type AdmissionPluginName,
@@ -49,9 +54,9 @@ export {
 export { createKeyFinder } from './authentication/service-account/key-finder.ts';
 export {
   type AccountAnswer,
-  type FindAccount,
-  type FoundAccount,
-  requireExistingAccounts,
+  type FindReferent,
+  type FoundReferent,
+  requireExistingReferents,
   createAccountTokenAuthenticator,
 } from './authentication/service-account/service-account-tokens.ts';
 export { createTokenIssuer } from './authentication/service-account/token-issuer.ts';

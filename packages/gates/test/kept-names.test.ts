@@ -4,7 +4,7 @@ import { callUntil } from '@cluster-apiserver/base';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { usedHeapBytes } from '@cluster-apiserver/testkit/garbage';
 import { createEventRateLimit } from '../src/admission/event-rate-limit.ts';
-import { requireExistingAccounts } from '../src/authentication/service-account/service-account-tokens.ts';
+import { requireExistingReferents } from '../src/authentication/service-account/service-account-tokens.ts';
 import { CircuitBreaker } from '../src/authorization/webhook/circuit-breaker.ts';
 import { createImpersonator } from '../src/impersonation/impersonator.ts';
 import { contextOf } from './admission.ts';
@@ -19,11 +19,12 @@ const grownBytesMax = 40 * nameCharacters * 2;
 const impersonator = createImpersonator({ authorize: () => ({ verdict: 'allow' }) });
 const breaker = new CircuitBreaker(clock);
 const rateLimit = createEventRateLimit([{ type: 'User', qps: 1, burst: 1, cacheSize: 4_096 }], clock);
-const accounts = requireExistingAccounts(
+const accounts = requireExistingReferents(
   {
     authenticateToken: (token) => ({
       user: { name: 'robot', groups: [] },
       account: { namespace: 'team', name: token, uid: 'u' },
+      secret: undefined,
     }),
   },
   () => undefined,

@@ -1,6 +1,7 @@
 import type { Kind } from '@cluster-apiserver/model/kind';
 import { admissionRegistrationKinds } from './admission-registration/kinds.ts';
 import { controllerRevision } from './apps/controller-revision.ts';
+import { certificateSigningRequest } from './certificates/certificate-signing-request.ts';
 import { configMap } from './config/config-map.ts';
 import { secret } from './config/secret.ts';
 import { lease } from './coordination/lease.ts';
@@ -62,6 +63,7 @@ export function kinds(services: KindServices): readonly Kind[] {
     resourceQuota,
     controllerRevision,
     lease,
+    certificateSigningRequest,
     role,
     clusterRole,
     roleBinding,

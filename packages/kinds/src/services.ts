@@ -14,6 +14,11 @@ export interface ServiceAccountTokens {
   readonly lifetimeSecondsMax: number | undefined;
   issue(
     account: { readonly namespace: string; readonly name: string; readonly uid: string },
-    options: { readonly audiences: readonly string[]; readonly lifetimeSeconds: number },
+    options: {
+      readonly audiences: readonly string[];
+      readonly lifetimeSeconds: number;
+      /** The token is valid only while this object exists. */
+      readonly secret?: { readonly name: string; readonly uid: string } | undefined;
+    },
   ): Promise<{ readonly token: string; readonly issuedAtMs: number; readonly credentialId: string }>;
 }

@@ -1,10 +1,11 @@
 import { formatPath, Problems } from '@cluster-apiserver/model';
 import type { ApiVersion, KubeObject } from '@cluster-apiserver/model/kind';
+import { byServer } from './by-server.ts';
 
 /** What the synchronous rules of a version say about an object. */
 export function problemsOf({ validate }: ApiVersion, object: KubeObject, current?: KubeObject): Problems {
   const problems = new Problems();
-  validate?.(object, current, problems);
+  validate?.(object, current, problems, byServer);
   return problems;
 }
 

@@ -122,7 +122,7 @@ function routesOf(
 /** The handlers of a kind whose objects are stored. Each is created once, because watchers of all paths share frames. */
 function handlersOf(
   resource: Resource,
-  { checks, deleteCollectionWorkers, watchLimits, unsafeDeletionAuthorizer: mayDeleteUnreadable }: RouteOptions,
+  { api, checks, deleteCollectionWorkers, watchLimits, unsafeDeletionAuthorizer: mayDeleteUnreadable }: RouteOptions,
 ): (endpoint: Endpoint) => Handler<AuthenticatedContext> {
   const list = listHandler(resource);
   const watch = watchHandler(resource, watchLimits);
@@ -143,7 +143,7 @@ function handlersOf(
     if (handler !== 'createSubresource') return handlers[handler];
     const subresource = resource.served.subresources.find((one) => one.name === name);
     invariant(subresource, 'an endpoint creates a subresource that its kind does not declare');
-    return createSubresourceHandler(resource, subresource, checks);
+    return createSubresourceHandler(resource, subresource, checks, api);
   };
 }
 

@@ -21,7 +21,7 @@ import { publishVersion } from './observability/version-measures.ts';
 import { createStatusDocuments } from './serving/status-documents.ts';
 import { getVersionInfo } from './version.ts';
 import { startControllers } from './controllers/controllers.ts';
-import { createFindAccount } from './authentication/find-account.ts';
+import { createFindReferent } from './authentication/find-referent.ts';
 import { openListener } from './serving/listener.ts';
 import { createLoopback } from './api/loopback.ts';
 import { startSystemNamespaces } from './api/namespaces.ts';
@@ -78,7 +78,7 @@ export async function assemble(
     const failReadiness = addShutdownCheck(health);
     const access = await openAccessControl(settings, served, context, cleanup);
     const { authorizer, admission, rbac } = access;
-    const serviceAccounts = accountTokens?.createAuthenticator(createFindAccount(api));
+    const serviceAccounts = accountTokens?.createAuthenticator(createFindReferent(api));
     const { requests: authenticator, tokens } = await openAuthenticators(
       authentication,
       { serviceAccounts, createCache, isAlwaysAllowed },

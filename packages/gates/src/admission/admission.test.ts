@@ -199,22 +199,25 @@ describe('AlwaysDeny', () => {
 });
 
 describe('the plugins that an operator chooses', () => {
-  const dynamic = [
+  const byDefault = [
+    'CertificateApproval',
+    'CertificateSigning',
+    'CertificateSubjectRestriction',
     'MutatingAdmissionPolicy',
     'MutatingAdmissionWebhook',
     'ValidatingAdmissionPolicy',
     'ValidatingAdmissionWebhook',
   ];
   test.each([
-    [[], [], [...dynamic, 'NamespaceAutoProvision']],
-    [[], ['NamespaceAutoProvision'], dynamic],
-    [[], ['NamespaceAutoProvision', ...dynamic], []],
-    [['NamespaceLifecycle'], [], ['NamespaceLifecycle', ...dynamic]],
-    [['NamespaceLifecycle'], ['NamespaceAutoProvision'], ['NamespaceLifecycle', ...dynamic]],
-    [['NamespaceAutoProvision'], [], [...dynamic, 'NamespaceAutoProvision']],
-    [['NamespaceAutoProvision'], ['NamespaceLifecycle'], [...dynamic, 'NamespaceAutoProvision']],
-    [['NamespaceExists'], [], ['NamespaceLifecycle', 'NamespaceExists', ...dynamic]],
-    [['NamespaceExists'], ['NamespaceLifecycle'], ['NamespaceExists', ...dynamic]],
+    [[], [], [...byDefault, 'NamespaceAutoProvision']],
+    [[], ['NamespaceAutoProvision'], byDefault],
+    [[], ['NamespaceAutoProvision', ...byDefault], []],
+    [['NamespaceLifecycle'], [], ['NamespaceLifecycle', ...byDefault]],
+    [['NamespaceLifecycle'], ['NamespaceAutoProvision'], ['NamespaceLifecycle', ...byDefault]],
+    [['NamespaceAutoProvision'], [], [...byDefault, 'NamespaceAutoProvision']],
+    [['NamespaceAutoProvision'], ['NamespaceLifecycle'], [...byDefault, 'NamespaceAutoProvision']],
+    [['NamespaceExists'], [], ['NamespaceLifecycle', 'NamespaceExists', ...byDefault]],
+    [['NamespaceExists'], ['NamespaceLifecycle'], ['NamespaceExists', ...byDefault]],
     [
       [
         'AlwaysDeny',
@@ -228,7 +231,7 @@ describe('the plugins that an operator chooses', () => {
         'AlwaysAdmit',
         'EventRateLimit',
         'OwnerReferencesPermissionEnforcement',
-        ...dynamic,
+        ...byDefault,
         'AlwaysDeny',
         'NamespaceAutoProvision',
       ],

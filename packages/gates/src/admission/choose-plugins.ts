@@ -15,6 +15,9 @@ const dynamic = [
   'ValidatingAdmissionWebhook',
 ] as const;
 
+/** The plugins that say who may ask for which certificate, and who may decide. */
+const ofCertificates = ['CertificateApproval', 'CertificateSigning', 'CertificateSubjectRestriction'] as const;
+
 /**
  * All plugins in the order in which they are called. It is that of kube-apiserver but for the plugin that creates namespaces:
  * an object that any other one rejects must not leave a namespace.
@@ -25,13 +28,14 @@ const admissionPlugins = [
   'NamespaceExists',
   'EventRateLimit',
   'OwnerReferencesPermissionEnforcement',
+  ...ofCertificates,
   ...dynamic,
   'AlwaysDeny',
   'NamespaceAutoProvision',
 ] as const;
 export type AdmissionPluginName = (typeof admissionPlugins)[number];
 
-const dynamicByDefault: readonly AdmissionPluginName[] = dynamic;
+const onByDefault: readonly AdmissionPluginName[] = [...ofCertificates, ...dynamic];
 
 /** As in kube-apiserver, where they can still be enabled. */
 export const deprecatedAdmissionPlugins: ReadonlySet<AdmissionPluginName> = new Set(['AlwaysAdmit', 'AlwaysDeny']);
@@ -39,9 +43,6 @@ export const deprecatedAdmissionPlugins: ReadonlySet<AdmissionPluginName> = new 
 /** Plugins of kube-apiserver for kinds that this server does not serve, with the plural of these kinds. */
 const pluginsOfUnservedKinds: Readonly<Record<string, string>> = {
   AlwaysPullImages: 'pods',
-  CertificateApproval: 'certificate signing requests',
-  CertificateSigning: 'certificate signing requests',
-  CertificateSubjectRestriction: 'certificate signing requests',
   ClusterTrustBundleAttest: 'cluster trust bundles',
   DefaultIngressClass: 'ingresses',
   DefaultStorageClass: 'persistent volume claims',
@@ -125,7 +126,7 @@ export function chooseAdmissionPlugins(enabled: readonly string[], disabled: rea
   ];
   const ofNamespaces = replacements.length > 0 ? namespaces.replacement : namespaces.default;
   const isOn = (name: AdmissionPluginName): boolean =>
-    enabled.includes(name) || name === ofNamespaces || dynamicByDefault.includes(name);
+    enabled.includes(name) || name === ofNamespaces || onByDefault.includes(name);
   return { plugins: admissionPlugins.filter((name) => isOn(name) && !disabled.includes(name)), faults };
 }
 

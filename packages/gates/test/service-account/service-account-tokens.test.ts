@@ -2,7 +2,7 @@ import { createMetrics } from '@cluster-apiserver/telemetry';
 import { describe, expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
-import { createTokenCaches, requireExistingAccounts } from '../../src/index.ts';
+import { createTokenCaches, createTokenIssuer, requireExistingReferents } from '../../src/index.ts';
 import { keysOf } from './keys.ts';
 import { call, nowSeconds, own, pems, robot, url, useAccountTokens } from './use-account-tokens.ts';
 
@@ -63,9 +63,32 @@ describe('a token', () => {
     expect(await tokens.authenticateToken(token, call)).toBeDefined();
   });
 
-  test.each(['pod', 'secret', 'node'])('that is bound to a %s, which cannot exist here, is refused', async (kind) => {
-    const bound = { 'kubernetes.io': { ...own, [kind]: { name: 'a', uid: 'b' } } };
+  test.each([
+    ['pod', { name: 'a', uid: 'b' }],
+    ['node', { name: 'a', uid: 'b' }],
+    ['secret', { name: 'a' }],
+    ['secret', null],
+    ['secret', { name: 'a', uid: 1 }],
+  ])('that is bound to a %s %j, which cannot exist here, is refused', async (kind, object) => {
+    const bound = { 'kubernetes.io': { ...own, [kind]: object } };
     expect(await refusal(await signedWith(bound))).toContain('bound to an object');
+  });
+
+  test('that is bound to a secret is valid while the secret exists', async () => {
+    const secret = { name: 'kept', uid: 's-1' };
+    const signingKey = () => tokens.keys.signing;
+    const issuer = createTokenIssuer({ issuer: url, signingKey, clock: tokens.clock, random: seededRandom(1) });
+    const { token } = await issuer.issue(robot, { audiences: [url], lifetimeSeconds: 600, secret });
+    expect(decodeJwt(token)['kubernetes.io']).toEqual({ ...own, secret });
+    for (const now of [undefined, { uid: 's-2', deletedAtMs: undefined }]) {
+      tokens.secret = now;
+      expect(await refusal(token)).toBe('the secret that the token is bound to does not exist any more');
+    }
+    tokens.clock.advance(10_000);
+    tokens.secret = { uid: 's-1', deletedAtMs: undefined };
+    expect(await tokens.authenticateToken(token, call)).toBeDefined();
+    tokens.remembered = tokens.stored = undefined;
+    expect(await refusal(token)).toBe('the service account of the token does not exist any more');
   });
 
   test.each([
@@ -139,12 +162,7 @@ describe('its service account', () => {
   });
 
   test('is checked each time, also when the signature is cached', async () => {
-    const cached = createTokenCaches(
-      tokens.clock,
-      seededRandom(2),
-      createMetrics({ ofProcess: false }),
-    )(tokens.signed, 10_000);
-    const living = requireExistingAccounts(cached, async () => tokens.remembered, tokens.clock);
+import { createTokenCaches, createTokenIssuer, requireExistingReferents } from '../../src/index.ts';
     const token = await issue();
     expect(await living.authenticateToken(token, call)).toBeDefined();
     tokens.remembered = undefined;
@@ -152,7 +170,7 @@ describe('its service account', () => {
   });
 
   test('that cannot be looked up is an error, not a rejection', async () => {
-    const broken = requireExistingAccounts(
+    const broken = requireExistingReferents(
       tokens.signed,
       async () => Promise.reject(new Error('no storage')),
       tokens.clock,

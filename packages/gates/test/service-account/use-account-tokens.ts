@@ -7,8 +7,8 @@ import {
   createAccountTokenAuthenticator,
   createKeyFinder,
   createTokenIssuer,
-  type FoundAccount,
-  requireExistingAccounts,
+  type FoundReferent,
+  requireExistingReferents,
   type ServiceAccountKeys,
   type TokenAuthenticator,
   TokenRejectedError,
@@ -32,9 +32,11 @@ export interface AccountTokens extends TokenAuthenticator {
   inFiles: ServiceAccountKeys;
   readonly reloads: number;
   /** The account in memory. */
-  remembered: FoundAccount | undefined;
+  remembered: FoundReferent | undefined;
   /** The account in the store. */
-  stored: FoundAccount | undefined;
+  stored: FoundReferent | undefined;
+  /** The secret that tokens are bound to. */
+  secret: FoundReferent | undefined;
   /** How often the store was read. */
   readonly storeReads: number;
   /** Accepts the tokens of deleted accounts, too. */
@@ -88,6 +90,7 @@ export function useAccountTokens(): AccountTokens {
     const clock = (tokens.clock = fakeClock(nowSeconds * 1000));
     tokens.keys = tokens.inFiles = await keysOf(pems.ES256);
     tokens.reloads = tokens.storeReads = 0;
+    tokens.secret = undefined;
     tokens.remembered = tokens.stored = { uid: robot.uid, deletedAtMs: undefined };
     const reload = async (): Promise<void> => {
       tokens.reloads++;
@@ -100,9 +103,10 @@ export function useAccountTokens(): AccountTokens {
       keys: createKeyFinder({ keys: () => tokens.keys.verifying, reload, clock }),
       clock,
     });
-    existing = requireExistingAccounts(
+    existing = requireExistingReferents(
       tokens.signed,
-      async (_, freshly) => {
+      async ({ kind }, freshly) => {
+        if (kind === 'Secret') return tokens.secret;
         if (freshly) tokens.storeReads++;
         return freshly ? tokens.stored : tokens.remembered;
       },

@@ -5,11 +5,12 @@ import type { Kind } from '@cluster-apiserver/model/kind';
 import { decode } from '@cluster-apiserver/model/schema';
 import { validatingAdmissionPolicyBinding } from './validating-admission-policy-binding.ts';
 import { validatingWebhookConfiguration } from './validating-webhook-configuration.ts';
+import { byServer } from '../../test/by-server.ts';
 
 function* problemsOf({ schema, validate, validateInSteps }: Kind, fields: object): SyncTask<Problems> {
   const object = decode(schema, { metadata: { name: 'a' }, ...fields }, () => {});
   const problems = new Problems();
-  validate?.(object, undefined, problems);
+  validate?.(object, undefined, problems, byServer);
   if (validateInSteps) yield* validateInSteps(object, undefined, problems);
   return problems;
 }

@@ -24,6 +24,7 @@ export const createEventKind = ({ eventLifetimeSeconds }: KindServices): Kind =>
     ownsOthers: false,
     // Also while a finalizer holds it, where kube-apiserver answers with the object.
     deletedAnswer: 'status',
+    deletedCollectionAnswer: 'status',
     ...(eventLifetimeSeconds > 0 && { timeToLiveSeconds: eventLifetimeSeconds }),
     validate: (event, current, problems) => validateEvent(event, current, 'reportingComponent', problems),
     columns: eventColumns,

@@ -3,6 +3,7 @@ import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { decode } from '@cluster-apiserver/model/schema';
 import { fieldsOf, problemsOf } from '../../test/problems-of.ts';
 import { namespaceKind } from './namespace.ts';
+import { byServer } from '../../test/by-server.ts';
 
 const made = (fields: object): KubeObject =>
   decode(namespaceKind.schema, { metadata: { name: 'team' }, ...fields }, () => {});
@@ -14,7 +15,7 @@ test.each<[string, object, readonly string[]]>([
   ['the one of its content', { finalizers: ['kubernetes'] }, ['kubernetes']],
   ['another one', { finalizers: ['a.example/b'] }, ['a.example/b', 'kubernetes']],
 ])('a new namespace with %s is active and has the finalizer of its content', (_, spec, finalizers) => {
-  expect(namespaceKind.prepare?.(made({ spec }), undefined)).toMatchObject({
+  expect(namespaceKind.prepare?.(made({ spec }), undefined, byServer)).toMatchObject({
     metadata: { labels: { 'kubernetes.io/metadata.name': 'team' } },
     spec: { finalizers },
     status: { phase: 'Active' },
@@ -23,7 +24,7 @@ test.each<[string, object, readonly string[]]>([
 
 test('an update sets the label of the name, and neither finalizers nor phase', () => {
   const next = made({ status: { phase: 'Terminating' } });
-  expect(namespaceKind.prepare?.(next, next)).toEqual({
+  expect(namespaceKind.prepare?.(next, next, byServer)).toEqual({
     ...next,
     metadata: { name: 'team', labels: { 'kubernetes.io/metadata.name': 'team' } },
   });

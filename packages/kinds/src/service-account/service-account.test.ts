@@ -3,6 +3,7 @@ import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { decode } from '@cluster-apiserver/model/schema';
 import { services } from '../../test/services.ts';
 import { serviceAccount } from './service-account.ts';
+import { byServer } from '../../test/by-server.ts';
 
 const kind = serviceAccount(services);
 const account = (fields: object): KubeObject =>
@@ -12,12 +13,12 @@ const annotated = (...names: string[]): KubeObject =>
 
 test('of secrets only the name is stored', () => {
   const secrets = [{ name: 'a', namespace: 'elsewhere', uid: 'u' }, { kind: 'Secret' }];
-  expect(kind.prepare?.(account({ secrets }), undefined)).toMatchObject({ secrets: [{ name: 'a' }, {}] });
+  expect(kind.prepare?.(account({ secrets }), undefined, byServer)).toMatchObject({ secrets: [{ name: 'a' }, {}] });
 });
 
 test('without secrets it is stored as it is', () => {
   const given = account({ automountServiceAccountToken: false });
-  expect(kind.prepare?.(given, undefined)).toBe(given);
+  expect(kind.prepare?.(given, undefined, byServer)).toBe(given);
 });
 
 const [own, upstream] = ['platform.io/enforce-mountable-secrets', 'kubernetes.io/enforce-mountable-secrets'];

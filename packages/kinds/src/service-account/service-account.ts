@@ -35,6 +35,7 @@ export const serviceAccount = ({ serviceAccountTokens }: KindServices): Kind =>
       'Binds together a name for an identity, a principal that can be authenticated and authorized, and a set of secrets.',
     fields,
     deletedAnswer: 'object',
+    deletedCollectionAnswer: 'status',
     subresources: serviceAccountTokens ? [tokenRequest(serviceAccountTokens)] : [],
     prepare: (account) => (account.secrets ? { ...account, secrets: account.secrets.map(nameOnly) } : account),
     warnings: (account, current) =>

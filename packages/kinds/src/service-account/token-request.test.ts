@@ -32,7 +32,12 @@ function ask(spec: string, lifetimeSecondsMax?: number, uid = '', dryRun = false
   return create(
     account,
     decode(schema, value, () => {}),
-    { dryRun, warn: (text) => warned.push(text), annotate: (...annotation) => annotated.push(annotation) },
+    {
+      find: async (kind, name) => (kind === 'Secret' && name === 'kept' ? { name, uid: 's-1' } : undefined),
+      dryRun,
+      warn: (text) => warned.push(text),
+      annotate: (...annotation) => annotated.push(annotation),
+    },
   );
 }
 
@@ -146,6 +151,24 @@ describe('no token is issued', () => {
     expect(await refusal(JSON.stringify({ boundObjectRef: { kind, apiVersion, name: 'a' } }))).toMatchObject({
       reason: 'BadRequest',
       message: `cannot bind token to object of type ${type}`,
+    });
+  });
+});
+
+describe('a token that is bound to a secret', () => {
+  const bound = (uid?: string): string =>
+    JSON.stringify({ boundObjectRef: { kind: 'Secret', apiVersion: 'v1', name: 'kept', ...(uid && { uid }) } });
+
+  test.each([undefined, 's-1'])('is issued for the UID %j', async (uid) => {
+    expect(await ask(bound(uid))).toMatchObject({ status: { token: 'signed' } });
+    expect(issued).toEqual([[expect.anything(), expect.objectContaining({ secret: { name: 'kept', uid: 's-1' } })]]);
+  });
+
+  test('is refused for the UID of an earlier secret', async () => {
+    expect(await refusal(bound('s-0'))).toMatchObject({
+      code: 409,
+      details: { name: 'kept', kind: 'Secret' },
+      message: expect.stringContaining('the UID in the bound object reference (s-0) does not match'),
     });
   });
 });

@@ -1,13 +1,5 @@
 import { getOwn } from '@cluster-apiserver/base';
-import {
-  badRequest,
-  conflict,
-  formatTime,
-  invalid,
-  notFound,
-  Problems,
-  type StatusError,
-} from '@cluster-apiserver/model';
+import { badRequest, conflict, formatTime, invalid, notFound, Problems } from '@cluster-apiserver/model';
 import { numberOf } from '@cluster-apiserver/model/json';
 import {
   defineSubresource,
@@ -104,19 +96,19 @@ async function issued(
   tokens: ServiceAccountTokens,
   { metadata }: KubeObject,
   request: TokenRequest,
-  { dryRun, warn, annotate }: SubresourceReports,
+  { find, dryRun, warn, annotate }: SubresourceReports,
 ): Promise<TokenRequest> {
   const { audiences: asked, boundObjectRef } = request.spec;
   requireUid(request, metadata);
   const lifetime = requestedLifetime(request);
-  if (boundObjectRef) throw unsupportedBinding(boundObjectRef);
+  const secret = boundObjectRef && (await findBound(boundObjectRef, find));
   const lifetimeSeconds = Math.min(lifetime, tokens.lifetimeSecondsMax ?? lifetime);
   if (lifetimeSeconds < lifetime)
     warn(`requested expiration of ${lifetime} seconds shortened to ${lifetimeSeconds} seconds`);
   const audiences = asked.length > 0 ? asked : tokens.audiences;
   const { namespace = '', name = '', uid = '' } = metadata; // a stored object has all of them
   const account = { namespace, name, uid };
-  const { token, issuedAtMs, credentialId } = await tokens.issue(account, { audiences, lifetimeSeconds });
+  const { token, issuedAtMs, credentialId } = await tokens.issue(account, { audiences, lifetimeSeconds, secret });
   if (!dryRun) annotate(issuedCredentialIdKey, credentialId);
   return {
     ...request,
@@ -150,12 +142,27 @@ function requestedLifetime({ spec: { expirationSeconds = lifetimeSecondsFallback
   throw invalid(tokenRequestNames, '', place.invalid(expirationSeconds, problem));
 }
 
-/** Kinds that a token may be bound to in Kubernetes. None of them is served here, so no such object exists. */
+/** Kinds that a token may be bound to in Kubernetes. Of these only secrets are served. */
 const bindable: Readonly<Record<string, string>> = { Pod: 'pods', Secret: 'secrets', Node: 'nodes' };
 
-function unsupportedBinding({ kind = '', apiVersion = '', name = '' }: BoundObjectReference): StatusError {
+/** The secret that a token shall be bound to. A UID in the request is a precondition. */
+async function findBound(
+  { kind = '', apiVersion = '', name = '', uid: requested }: BoundObjectReference,
+  find: SubresourceReports['find'],
+): Promise<{ readonly name: string; readonly uid: string }> {
   const plural = apiVersion.includes('/') ? undefined : getOwn(bindable, kind);
-  if (plural) return name === '' ? badRequest('Name parameter required.') : notFound({ group: '', kind, plural }, name);
-  const type = `${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`}, Kind=${kind}`;
-  return badRequest(`cannot bind token to object of type ${type}`);
+  if (!plural) {
+    const type = `${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`}, Kind=${kind}`;
+    throw badRequest(`cannot bind token to object of type ${type}`);
+  }
+  if (name === '') throw badRequest('Name parameter required.');
+  const { uid } = (kind === 'Secret' && (await find(kind, name))) || {};
+  if (uid === undefined) throw notFound({ group: '', kind, plural }, name);
+  if (requested && requested !== uid)
+    throw conflict(
+      { group: '', kind, plural: kind },
+      name,
+      `the UID in the bound object reference (${requested}) does not match the UID in record. The object might have been deleted and then recreated`,
+    );
+  return { name, uid };
 }

@@ -6,23 +6,36 @@
 import { invariant } from '@cluster-apiserver/base';
 import { type JsonObject, requireList, requireObject } from '../json/json-object.ts';
 import { isRawNumber } from '../json/raw-number.ts';
-import type { ListSchema, MapSchema, ObjectSchema, Schema } from '../schema/schema.ts';
+import type { Field, ListSchema, MapSchema, ObjectSchema, Schema } from '../schema/schema.ts';
 import { delimited, encodeWith, fixed64, type ProtobufWriter, varint, writeNested, writeTag } from './protobuf-wire.ts';
 
 export const encodeMessage = (schema: ObjectSchema, value: object): Uint8Array =>
   encodeWith((to) => writeObject(to, schema, requireObject(value)));
 
 function writeObject(to: ProtobufWriter, schema: ObjectSchema, value: JsonObject): void {
-  for (const { name, number, schema: held } of schema.fields.values()) {
+  for (const { name, number, schema: held } of numberedFields(schema)) {
     const given = value[name];
-    // Kind and apiVersion are part of the envelope, and not of the message.
-    if (number === undefined || given === undefined || given === null) continue;
+    if (given === undefined || given === null) continue;
     if (held.type === 'list') writeItems(to, number, held, requireList(given));
     else if (held.type === 'map') writeMap(to, number, held, requireObject(given));
     else writeValue(to, number, held, given);
   }
   const { embedded } = schema;
   if (embedded) writeNested(to, embedded.number, (message) => writeObject(message, embedded.schema, value));
+}
+
+type Numbered = Field & { readonly number: number };
+
+const numbered = new WeakMap<ObjectSchema, readonly Numbered[]>();
+
+/** In the order of their numbers, as Go writes them. Kind and apiVersion are part of the envelope, and have none. */
+function numberedFields(schema: ObjectSchema): readonly Numbered[] {
+  let fields = numbered.get(schema);
+  if (!fields) {
+    const all = [...schema.fields.values()].filter((each): each is Numbered => each.number !== undefined);
+    numbered.set(schema, (fields = all.toSorted((one, other) => one.number - other.number)));
+  }
+  return fields;
 }
 
 const writeMap = (to: ProtobufWriter, number: number, schema: MapSchema, map: JsonObject): void =>

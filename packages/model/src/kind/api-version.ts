@@ -1,3 +1,4 @@
+import type { UserInfo } from '../access.ts';
 import type { Problems } from '../problems.ts';
 import type { FieldNames, ObjectSchema } from '../schema/schema.ts';
 import type { KubeObject } from './object.ts';
@@ -23,7 +24,21 @@ export interface ApiVersion extends ServedKind {
   /** The error message for a field that cannot be selected by. */
   readonly unknownSelectorField: (field: string) => string;
   /** Validates what is written in this version, in its stored form. As in kube-apiserver, errors have stored names. */
-  readonly validate?: (object: KubeObject, current: KubeObject | undefined, problems: Problems) => void;
+  readonly validate?: (
+    object: KubeObject,
+    current: KubeObject | undefined,
+    problems: Problems,
+    context: WriteContext,
+  ) => void;
+}
+
+/** Who writes an object, and how. */
+export interface WriteContext {
+  /** Undefined for writes of the server itself. */
+  readonly user: UserInfo | undefined;
+  /** The name of the part that is written; undefined for the object itself. */
+  readonly part: string | undefined;
+  readonly nowMs: number;
 }
 
 export const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'] as const;
@@ -35,6 +50,8 @@ export interface Part {
   readonly name: string;
   readonly verbs: readonly ('get' | 'patch' | 'update')[];
   readonly fields: readonly string[];
+  /** Paths below its fields that its writers do not own, because another part decides them. */
+  readonly unowned?: readonly (readonly string[])[];
   /** Whether a create may set the fields. */
   readonly givenOnCreate: boolean;
   /** Whether it leaves the metadata as they are, except for managedFields. */

@@ -1,4 +1,4 @@
-export type { ApiVersion, Part, Verb } from './api-version.ts';
+export type { ApiVersion, Part, Verb, WriteContext } from './api-version.ts';
 export { type BatchConversion, type Conversion, type ImmediateConversion, renameFields } from './conversion.ts';
 export { defineKind, type Kind, type VersionDeclaration } from './kind.ts';
 export type { ObjectOf } from './object-of.ts';

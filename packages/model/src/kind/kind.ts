@@ -13,7 +13,7 @@ import {
   object,
 } from '../schema/schema.ts';
 import { type NameRules, subdomainNames } from '../validation/names.ts';
-import { type ApiVersion, type Part, type Verb, verbs } from './api-version.ts';
+import { type ApiVersion, type Part, type Verb, verbs, type WriteContext } from './api-version.ts';
 import { type Conversion, renaming } from './conversion.ts';
 import { isOfKubernetes } from './kubernetes-groups.ts';
 import type { KubeObject } from './object.ts';
@@ -89,12 +89,16 @@ export interface KindOptions<T extends KubeObject> {
   readonly ownsOthers: boolean;
   /** The response to a delete. `objectIfHeld`, the default, is a Status when the object has been removed. */
   readonly deletedAnswer: 'object' | 'objectIfHeld' | 'status';
+  /** The response to the deletion of a collection: the objects as they were, by default, or a Status that counts them. */
+  readonly deletedCollectionAnswer: 'list' | 'status';
   /** Objects are removed after this time without a write; undefined, by default, if they stay. */
   readonly timeToLiveSeconds: number | undefined;
   /** Subresources with a kind of their own; none by default. */
   readonly subresources: readonly Subresource[];
   /** Fields that are written through a path of their own, and not with the rest of the object; none by default. */
   readonly parts: readonly Part[];
+  /** Fields that the create decides, that no write changes, and that belong to no manager; none by default. */
+  readonly fixedFields: readonly string[];
   /** The columns of its table: name and age by default. */
   readonly columns: readonly Column<T>[];
   /** Fields that field selectors may name besides metadata.name and metadata.namespace; none by default. */
@@ -110,9 +114,9 @@ export interface KindHooks<T extends KubeObject> {
   /** Fills in absent fields. Their owner is the writer, as if the request contained them. */
   readonly defaults?: (object: T) => T;
   /** Drops or sets what a client may not decide. */
-  readonly prepare?: (object: T, current: T | undefined) => T;
+  readonly prepare?: (object: T, current: T | undefined, context: WriteContext) => T;
   /** Adds all that is wrong with the object. */
-  readonly validate?: (object: T, current: T | undefined, problems: Problems) => void;
+  readonly validate?: (object: T, current: T | undefined, problems: Problems, context: WriteContext) => void;
   /** Like `validate`, in steps: for checks that may take longer than a turn of the event loop. */
   readonly validateInSteps?: (object: T, current: T | undefined, problems: Problems) => SyncTask<void>;
   /** Warnings for the writer of a valid object. */
@@ -148,9 +152,11 @@ const defaultOptions: Omit<KindOptions<KubeObject>, 'unknownSelectorField'> = {
   updateNeedsVersion: false,
   ownsOthers: true,
   deletedAnswer: 'objectIfHeld',
+  deletedCollectionAnswer: 'list',
   timeToLiveSeconds: undefined,
   subresources: [],
   parts: [],
+  fixedFields: [],
   columns: plainColumns,
   selectableFields: {},
   indexedFields: [],

@@ -1,19 +1,16 @@
 import { isJsonObject } from '../json/json-object.ts';
 import type { ApiVersion, Part } from './api-version.ts';
+import type { Kind } from './kind.ts';
 import type { KubeObject } from './object.ts';
 
 /** The part of this name; undefined for the object as a whole. */
 export const partOf = ({ parts }: ApiVersion, name: string | undefined): Part | undefined =>
   name === undefined ? undefined : parts.find((part) => part.name === name);
 
-/** Keeps the fields that other paths write: for a part all fields except its own, for the object the fields of all parts. */
-export function keepOtherParts(
-  kind: ApiVersion,
-  part: Part | undefined,
-  next: KubeObject,
-  current: KubeObject,
-): KubeObject {
-  const kept = fieldsElsewhere(kind, part, [next, current]);
+/** Keeps the fields that other paths write: for a part all fields except its own, for the object the fields of all parts, and those that no write changes. */
+export function keepOtherParts(kind: Kind, part: Part | undefined, next: KubeObject, current: KubeObject): KubeObject {
+  const elsewhere = fieldsElsewhere(kind, part, [next, current]);
+  const kept = part ? elsewhere : [...elsewhere, ...kind.fixedFields];
   const bound = kept.length > 0 ? keepFields(next, current, kept) : next;
   if (!part?.keepsMetadata) return bound;
   return { ...bound, metadata: keepFields(bound.metadata, current.metadata, clientMetadata) };

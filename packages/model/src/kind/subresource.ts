@@ -15,8 +15,10 @@ export interface SubresourceDeclaration<F extends FieldDeclarations> extends Uns
   readonly create: (object: KubeObject, request: ObjectOf<F>, reports: SubresourceReports) => Promise<KubeObject>;
 }
 
-/** What a request reports besides its response. */
+/** What a subresource needs of its request, and reports besides the response. */
 export interface SubresourceReports {
+  /** The metadata of an object of the core group, in the namespace of the request; undefined if there is none. */
+  readonly find: (kind: string, name: string) => Promise<KubeObject['metadata'] | undefined>;
   /** The response must have no effect, and contain nothing that has one. */
   readonly dryRun: boolean;
   /** Adds a Warning header. */

@@ -9,3 +9,4 @@ export {
   type Writer,
 } from './managed-fields.ts';
 export { withoutManagedFields } from './ownership.ts';
+export { disownFields } from './disown.ts';

@@ -1,5 +1,5 @@
 import type { Subresource } from '@cluster-apiserver/model/kind';
-import { createSubresource, type Resource } from '@cluster-apiserver/registry';
+import { createSubresource, type LiveApi, type Resource } from '@cluster-apiserver/registry';
 import type { Handler } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
 import { unstoredObjectResponse } from '../responses.ts';
@@ -7,7 +7,7 @@ import { readRequestObject } from './request-object.ts';
 import { readOperationOptions, namespacedNameOf, createRequester, type WriteChecks } from './requester.ts';
 
 export const createSubresourceHandler =
-  (resource: Resource, subresource: Subresource, checks: WriteChecks): Handler<AuthenticatedContext> =>
+  (resource: Resource, subresource: Subresource, checks: WriteChecks, api: LiveApi): Handler<AuthenticatedContext> =>
   async (context) => {
     const {
       object,
@@ -23,6 +23,7 @@ export const createSubresourceHandler =
       object,
       { ...options, namespace, requester },
       context.call,
+      api.current,
     );
     return unstoredObjectResponse(context, subresource, format, 201, created, resource.clock);
   };

@@ -2,9 +2,9 @@ import type { Authorizer } from '@cluster-apiserver/gates';
 import { deleteCollection, type Resource } from '@cluster-apiserver/registry';
 import type { Handler } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
-import { negotiateObject } from '../encoding/negotiate.ts';
+import { negotiateList, negotiateObject } from '../encoding/negotiate.ts';
 import { readListParameters, requireSupportedSelector } from '../query-parameters.ts';
-import { statusResponse } from '../responses.ts';
+import { listResponse, statusResponse } from '../responses.ts';
 import { withTimeoutSeconds } from '../stages/deadline.ts';
 import { readDeleteParameters } from './delete-parameters.ts';
 import { toOperationOptions, createRequester, type WriteChecks } from './requester.ts';
@@ -19,15 +19,19 @@ export const deleteCollectionHandler =
     mayDeleteUnreadable: Authorizer | undefined,
   ): Handler<AuthenticatedContext> =>
   async (context) => {
-    const format = negotiateObject(context, resource.served);
+    const isCounted = resource.kind.deletedCollectionAnswer === 'status';
+    const format = (isCounted ? negotiateObject : negotiateList)(context, resource.served);
     requireSupportedSelector(resource, context);
     const options = readListParameters(resource, context);
     const deletion = await readDeleteParameters(context);
     const ignoreReadErrors = await authorizeUnsafeDeletion(context, deletion.ignoreReadErrors, mayDeleteUnreadable);
     const requester = createRequester(context, checks, toOperationOptions(deletion));
     const requested = { list: options, delete: { ...deletion, ignoreReadErrors, requester }, workers };
-    const status = await withTimeoutSeconds(options.timeoutSeconds, context.call, resource.clock, (call) =>
+    const { status, listed } = await withTimeoutSeconds(options.timeoutSeconds, context.call, resource.clock, (call) =>
       deleteCollection(resource, requested, call),
     );
-    return statusResponse(context, format, 200, status);
+    if (isCounted) return statusResponse(context, format, 200, status);
+    // Objects that cannot be read cannot be shown, only counted.
+    if (ignoreReadErrors) return statusResponse(context, { encoding: format.encoding }, 200, status);
+    return listResponse(context, resource, format, listed);
   };

@@ -6,8 +6,9 @@ import {
   ApplyConflictError,
   applyAsKubectlDid,
   conflictCauses,
+  disownFields,
 } from '@cluster-apiserver/model/managed-fields';
-import { emptyObjectOf, requireBoundedLabels } from '../write/new-object.ts';
+import { emptyObjectOf, requireBoundedLabels, withManagedFields } from '../write/new-object.ts';
 import type { Outcome } from '../outcome.ts';
 import { withPatchErrors } from '../write/patch-errors.ts';
 import { admitUpdate, answerAsUpdate, createInstead, requireExpectedVersion } from '../write/updated-object.ts';
@@ -83,7 +84,8 @@ function* applyConfiguration(
   const { apiVersion } = served;
   const applier = { manager, force, apiVersion, subresource: part?.name, time: formatTime(clock.now()) };
   try {
-    return yield* applyAsKubectlDid(kind.schema, current?.object ?? empty, empty, configuration, applier);
+    const applied = yield* applyAsKubectlDid(kind.schema, current?.object ?? empty, empty, configuration, applier);
+    return withManagedFields(applied, disownFields(kind, part, manager, applied.metadata.managedFields));
   } catch (error) {
     if (!(error instanceof ApplyConflictError)) throw error;
     yield;

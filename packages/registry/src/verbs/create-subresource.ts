@@ -1,9 +1,10 @@
 import type { Call } from '@cluster-apiserver/base';
-import { invalid, Problems } from '@cluster-apiserver/model';
+import { invalid, Problems, StatusError } from '@cluster-apiserver/model';
 import type { KubeObject, Subresource } from '@cluster-apiserver/model/kind';
 import { decode } from '@cluster-apiserver/model/schema';
 import { runAdmission } from '../write/admission.ts';
 import { get } from './get.ts';
+import type { ApiSnapshot } from '../api-snapshot.ts';
 import type { Resource } from '../resource.ts';
 import { withStatusErrors } from '../storage-errors.ts';
 import { inNamespace } from '../write/system-fields.ts';
@@ -17,6 +18,7 @@ export function createSubresource(
   incoming: KubeObject,
   options: WriteOptions,
   call: Call,
+  api: ApiSnapshot,
 ): Promise<KubeObject> {
   return withStatusErrors(async () => {
     const { namespace, dryRun, warn, requester } = options;
@@ -24,7 +26,17 @@ export function createSubresource(
     const { object } = await get(resource, { namespace, name }, undefined, call);
     const request = await runAdmission({ served: resource.served, kind: form }, options, given, name);
     const annotate = (key: string, value: string): void => requester?.annotate(key, value);
-    const created = await form.create(object, request, { dryRun, warn, annotate });
+    const find = async (kind: string, sought: string): Promise<KubeObject['metadata'] | undefined> => {
+      const other = api.byGroupKind('', kind);
+      if (!other) return undefined;
+      try {
+        return (await get(other, { namespace, name: sought }, undefined, call)).object.metadata;
+      } catch (error) {
+        if (error instanceof StatusError && error.reason === 'NotFound') return undefined;
+        throw error;
+      }
+    };
+    const created = await form.create(object, request, { find, dryRun, warn, annotate });
     return decode(form.schema, created, () => {});
   });
 }

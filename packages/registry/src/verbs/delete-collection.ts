@@ -2,7 +2,7 @@ import { type Call, throwIfAborted, loopOf } from '@cluster-apiserver/base';
 import { badRequest, type Status, StatusError, success } from '@cluster-apiserver/model';
 import { WriteInDoubtError } from '@cluster-apiserver/storage';
 import { type DeleteOptions, deleteObject } from './delete.ts';
-import { type ListOptions, list } from './list.ts';
+import { type ListOptions, type ObjectList, list } from './list.ts';
 import type { Resource } from '../resource.ts';
 import { matcherOf, scopeOf, unreadableNames } from '../read/selection.ts';
 
@@ -13,15 +13,21 @@ export interface CollectionDeletion {
   readonly workers: number;
 }
 
+export interface DeletedCollection {
+  readonly status: Status;
+  /** The objects as they were before. */
+  readonly listed: ObjectList;
+}
+
 /**
- * Implements "deletecollection" for every kind: lists the objects and deletes each. The response has the number of
+ * Implements "deletecollection" for every kind: lists the objects and deletes each. The status has the number of
  * deleted objects, and a continue token if there was a limit.
  */
 export async function deleteCollection(
   resource: Resource,
   { list: options, delete: deletion, workers }: CollectionDeletion,
   call: Call,
-): Promise<Status> {
+): Promise<DeletedCollection> {
   const { ignoreReadErrors } = deletion;
   const found = await list(resource, { ...options, readableOnly: ignoreReadErrors }, call);
   const unreadable = ignoreReadErrors ? unreadableSelected(resource, options) : [];
@@ -50,7 +56,7 @@ export async function deleteCollection(
   const counted = `deleted ${deleted} ${deleted === 1 ? kind.singular : kind.plural}`;
   if (failures.length > 0) throw chooseFailure(failures, counted, deleted > 0 && !deletion.dryRun);
   const { continue: token, remainingItemCount } = found;
-  return success(
+  const status = success(
     { ...(served.group && { group: served.group }), kind: served.plural },
     {
       message: `${counted}${deletion.dryRun ? ' (dry run)' : ''}`,
@@ -60,6 +66,7 @@ export async function deleteCollection(
       },
     },
   );
+  return { status, listed: found };
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Building, completing and validating the object that a create stores. */
-import { runTask, awaitValue, type Task } from '@cluster-apiserver/base';
+import { awaitValue, type Clock, runTask, type Task } from '@cluster-apiserver/base';
 import { badRequest, formatTime, Problems, requireValid } from '@cluster-apiserver/model';
 import {
   keepOtherParts,
@@ -7,8 +7,10 @@ import {
   type KubeObject,
   type ServedKind,
   dropUnwritable,
+  type WriteContext,
 } from '@cluster-apiserver/model/kind';
 import {
+  disownFields,
   hasValidManagedFields,
   managedFieldsAfterUpdate,
   withoutManagedFields,
@@ -52,26 +54,35 @@ export function* initializeObject(
   const own = withDistinctOwners(inNamespace(kind.defaults?.(given) ?? given, options.namespace), options.warn);
   const writer = { manager: options.manager, apiVersion: served.apiVersion, time: formatTime(clock.now()) };
   const managedFields = yield* managedFieldsAfterUpdate(kind.schema, emptyObjectOf(kind), own, writer);
-  return withIdentity(withManagedFields(own, managedFields), resource);
+  const owned = disownFields(kind, undefined, options.manager, managedFields);
+  return withIdentity(withManagedFields(own, owned), resource);
 }
 
 /** The new object in canonical form, prepared by its kind. Throws a StatusError that lists everything wrong with it. */
 export function* validateNewObject(
-  { kind, served }: ResourceKind,
+  { kind, served, clock }: ResourceKind,
   draft: KubeObject,
   options: WriteOptions,
 ): Task<KubeObject> {
-  const object = canonical(kind, kind.prepare?.(draft, undefined) ?? draft);
+  const context = writeContext(options, clock);
+  const object = canonical(kind, kind.prepare?.(draft, undefined, context) ?? draft);
   yield;
   requireBoundedValues(object);
   const problems = new Problems();
   validateObjectMeta(object.metadata, kind, problems);
-  served.validate?.(object, undefined, problems);
+  served.validate?.(object, undefined, problems, context);
   if (kind.validateInSteps) yield* kind.validateInSteps(object, undefined, problems);
   requireValid(errorKindOf(kind), object.metadata.name ?? '', problems);
   for (const warning of kind.warnings?.(object, undefined) ?? []) options.warn(warning);
   return object;
 }
+
+/** Who writes, for the rules of kinds. */
+export const writeContext = ({ requester, part }: WriteOptions, clock: Clock): WriteContext => ({
+  user: requester?.user,
+  part: part?.name,
+  nowMs: clock.now(),
+});
 
 /** Rejects too many labels early: tracking the ownership of each would be much work for an object that is invalid anyway. */
 export function requireBoundedLabels(kind: Kind, { metadata }: KubeObject, before: KubeObject | undefined): void {

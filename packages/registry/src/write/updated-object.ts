@@ -3,7 +3,7 @@ import { awaitValue, type Task } from '@cluster-apiserver/base';
 import { conflict, formatTime, Problems, requireValid } from '@cluster-apiserver/model';
 import { sameJson } from '@cluster-apiserver/model/json';
 import { type ApiVersion, keepOtherParts, type Kind, type KubeObject } from '@cluster-apiserver/model/kind';
-import { managedFieldsAfterUpdate, sameOwnership } from '@cluster-apiserver/model/managed-fields';
+import { disownFields, managedFieldsAfterUpdate, sameOwnership } from '@cluster-apiserver/model/managed-fields';
 import {
   requireBoundedValues,
   validateObjectMeta,
@@ -21,6 +21,7 @@ import {
   requireBoundedLabels,
   validateNewObject,
   withManagedFields,
+  writeContext,
 } from './new-object.ts';
 import { canonical, requireName, withIdentityOf } from './system-fields.ts';
 import type { WriteOptions } from './write-options.ts';
@@ -55,7 +56,8 @@ export function* updateObject(
   const bound = keepOtherParts(kind, part, incoming, current.object);
   const next = kind.defaults?.(bound) ?? bound;
   const managedFields = yield* managedFieldsAfterUpdate(kind.schema, current.object, next, writer);
-  return yield* admitUpdate(resource, withManagedFields(next, managedFields), current, options);
+  const owned = disownFields(kind, part, manager, managedFields);
+  return yield* admitUpdate(resource, withManagedFields(next, owned), current, options);
 }
 
 /** Like `updateObject`, for an object whose managedFields are already updated. */
@@ -78,12 +80,13 @@ export function* admitUpdate(
 
 /** Throws a StatusError that lists everything wrong with it. Removing the last finalizer decides to remove the object. */
 function* validateUpdate(
-  { kind, served }: Resource,
+  { kind, served, clock }: Resource,
   next: KubeObject,
   live: KubeObject,
   options: WriteOptions,
 ): Task<Decision> {
-  const written = canonical(kind, kind.prepare?.(next, live) ?? next);
+  const context = writeContext(options, clock);
+  const written = canonical(kind, kind.prepare?.(next, live, context) ?? next);
   yield;
   const object = keepTimesIfUnchanged(live, written);
   yield;
@@ -93,7 +96,7 @@ function* validateUpdate(
   // Twice, as kube-apiserver reports them: by the rules of all objects, and by those of the kind.
   validateObjectMetaUpdate(object, live, problems);
   validateObjectMetaUpdate(object, live, problems);
-  served.validate?.(object, live, problems);
+  served.validate?.(object, live, problems, context);
   if (kind.validateInSteps) yield* kind.validateInSteps(object, live, problems);
   requireValid(errorKindOf(kind), object.metadata.name ?? '', problems);
   for (const warning of kind.warnings?.(object, live) ?? []) options.warn(warning);

@@ -2,11 +2,11 @@ import type { CleanupStack } from '@cluster-apiserver/base';
 import {
   type CreateTokenCache,
   type AccountAnswer,
-  type FindAccount,
+  type FindReferent,
   createIssuerMetadata,
   createKeySet,
   createKeyFinder,
-  requireExistingAccounts,
+  requireExistingReferents,
   createAccountTokenAuthenticator,
   type TokenAuthenticator,
   createTokenIssuer,
@@ -20,7 +20,7 @@ import { followKeys } from './service-account-keys.ts';
 /** Service account tokens: issuing, authentication, and the discovery documents for other services. */
 export interface ServiceAccountTokens {
   readonly forKinds: NonNullable<KindServices['serviceAccountTokens']>;
-  createAuthenticator(findAccount: FindAccount): TokenAuthenticator;
+  createAuthenticator(findReferent: FindReferent): TokenAuthenticator;
   readonly documents: NonResourceRoutes;
 }
 
@@ -47,7 +47,7 @@ export async function openServiceAccountTokens(
       .info('no service account issuer is an https URL; other services cannot discover the keys', { issuer });
   return {
     forKinds: { audiences, lifetimeSecondsMax, issue: (account, options) => tokens.issue(account, options) },
-    createAuthenticator: (findAccount) => {
+    createAuthenticator: (findReferent) => {
       const finder = createKeyFinder({ keys: () => keys.current().verifying, reload: keys.reload, clock });
       const signed = (): TokenAuthenticator<AccountAnswer> =>
         createCache(createAccountTokenAuthenticator({ issuers, audiences, keys: finder, clock }), verifiedTtlMs);
@@ -57,7 +57,7 @@ export async function openServiceAccountTokens(
       const latest: TokenAuthenticator<AccountAnswer> = {
         authenticateToken: (...question) => current.authenticateToken(...question),
       };
-      return requireExistingAccounts(latest, findAccount, clock);
+      return requireExistingReferents(latest, findReferent, clock);
     },
     documents: isDiscoverable(issuer)
       ? issuerRoutes({

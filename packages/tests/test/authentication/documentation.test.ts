@@ -12,6 +12,7 @@ import { formatPath, Problems } from '@cluster-apiserver/model';
 import { parseYaml } from '@cluster-apiserver/model/codec';
 import { decode } from '@cluster-apiserver/model/schema';
 import { services } from '../../../kinds/test/services.ts';
+import { byServer } from '../../../kinds/test/by-server.ts';
 
 const page = path.resolve(import.meta.dirname, '..', '..', '..', '..', 'docs', 'authentication.md');
 const files = [...fs.readFileSync(page, 'utf8').matchAll(/```yaml\n([^]*?)```/g)].map(([, text = '']) => text);
@@ -43,6 +44,6 @@ function faultsOfClusterRole(text: string): readonly unknown[] {
   const role = kind && decode(kind.schema, parseYaml(text).value, (path) => unknownFields.push(formatPath(path)));
   if (!role) return ['no such kind'];
   const problems = new Problems();
-  kind.validate?.(role, undefined, problems);
+  kind.validate?.(role, undefined, problems, byServer);
   return [...unknownFields, ...problems.errors];
 }

@@ -10,6 +10,7 @@ const { json, merge, strategic, apply } = patchTypes;
 
 /** A valid status, where it is not that of a kind with a generation. */
 const statusOf: Readonly<Record<string, object>> = {
+  CertificateSigningRequest: {},
   Namespace: { phase: 'Active' },
   ResourceQuota: { hard: { pods: '1' } },
 };

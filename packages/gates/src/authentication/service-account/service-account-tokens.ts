@@ -6,10 +6,18 @@ import { readIssuer, type Claims, type KeyFinder, verifyClaims } from '../oidc/v
 import type { TokenAnswer, TokenAuthenticator } from '../token-authenticator.ts';
 import { TokenRejectedError } from '../token-rejected-error.ts';
 import { getAccountUserName } from './account-name.ts';
-import { getAccountGroups, readAccount, type AccountReference, isBoundToObject } from './claims.ts';
+import {
+  type AccountReference,
+  type BoundSecret,
+  getAccountGroups,
+  isBoundElsewhere,
+  readAccount,
+  readBoundSecret,
+} from './claims.ts';
 
 export interface AccountAnswer extends TokenAnswer {
   readonly account: AccountReference;
+  readonly secret: BoundSecret | undefined;
 }
 
 export interface SignedAccountOptions {
@@ -37,10 +45,11 @@ export function createAccountTokenAuthenticator({
     const claims = await verifyClaims(token, { issuer: { url, audiences }, keys }, clock, call);
     const account = readAccount(claims);
     if (!account) throw new TokenRejectedError('the token names no service account');
-    if (isBoundToObject(claims)) throw new TokenRejectedError('the token is bound to an object that does not exist');
+    if (isBoundElsewhere(claims)) throw new TokenRejectedError('the token is bound to an object that does not exist');
     const meant: readonly unknown[] = [claims['aud']].flat();
     return {
       account,
+      secret: readBoundSecret(claims),
       user: userOf(account, claims),
       audiences: audiences.filter((audience) => meant.includes(audience)),
       expiresAtMs: claims.exp * 1000,
@@ -65,36 +74,43 @@ function userOf(account: AccountReference, { jti }: Claims): UserInfo {
   };
 }
 
-/** An existing account. */
-export interface FoundAccount {
+/** An object that a token relies on: its account, or the secret that it is bound to. */
+export interface TokenReferent extends AccountReference {
+  readonly kind: 'ServiceAccount' | 'Secret';
+}
+
+/** An existing object. */
+export interface FoundReferent {
   readonly uid: string;
-  /** Deletion timestamp; finalizers may keep the account. */
+  /** Deletion timestamp; finalizers may keep the object. */
   readonly deletedAtMs: number | undefined;
 }
 
 /** Reads the watch cache, or etcd if `freshly` is set. */
-export type FindAccount = (
-  account: Pick<AccountReference, 'namespace' | 'name'>,
+export type FindReferent = (
+  referent: Pick<TokenReferent, 'kind' | 'namespace' | 'name'>,
   freshly: boolean,
   call: Call,
-) => FoundAccount | undefined | Promise<FoundAccount | undefined>;
+) => FoundReferent | undefined | Promise<FoundReferent | undefined>;
 
 /** Time for which tokens of an account under deletion stay valid, so that its work can finish. */
 const deletedLeewayMs = 60_000;
 
-/** Time to cache that an account does not exist, and the maximum number and size of such entries. */
+/** Time to cache that an object does not exist, and the maximum number and size of such entries. */
 const absentMs = 10_000;
 const absentMax = 4_096;
 const absentBytesMax = 4 * 1024 * 1024;
 
+const words = { ServiceAccount: 'the service account of the token', Secret: 'the secret that the token is bound to' };
+
 /**
- * Accepts tokens only while their account exists. Each use reads the watch cache. Before a rejection the account is read
- * from etcd, because another replica may just have created it. A UID that does not exist never comes into existence later,
- * so absence is cached: tokens of deleted accounts cost few reads of etcd.
+ * Accepts tokens only while their account exists, and the secret that they are bound to. Each use reads the watch cache.
+ * Before a rejection the object is read from etcd, because another replica may just have created it. A UID that does not
+ * exist never comes into existence later, so absence is cached: tokens of deleted objects cost few reads of etcd.
  */
-export function requireExistingAccounts(
+export function requireExistingReferents(
   signed: TokenAuthenticator<AccountAnswer>,
-  findAccount: FindAccount,
+  find: FindReferent,
   clock: Clock,
 ): TokenAuthenticator {
   const absent = new ExpiringCache<true>(clock, {
@@ -102,40 +118,43 @@ export function requireExistingAccounts(
     bytesMax: absentBytesMax,
     bytesOf: bytesOfText,
   });
-  const findFresh = async (
-    account: AccountReference,
-    isSameAccount: (found: FoundAccount | undefined) => found is FoundAccount,
-    call: Call,
-  ): Promise<FoundAccount | undefined> => {
-    const key = JSON.stringify([account.namespace, account.name, account.uid]);
+  const findFresh = async (referent: TokenReferent, call: Call): Promise<FoundReferent | undefined> => {
+    const { kind, namespace, name, uid } = referent;
+    const key = JSON.stringify([kind, namespace, name, uid]);
     if (absent.get(key)) return undefined;
-    const found = await findAccount(account, true, call);
-    if (isSameAccount(found)) return found;
+    const found = await find(referent, true, call);
+    if (found?.uid === uid) return found;
     absent.set(key, true, absentMs);
     return undefined;
   };
-  const acceptAnswer = (answer: AccountAnswer, found: FoundAccount | undefined): AccountAnswer => {
-    if (!found) throw new TokenRejectedError('the service account of the token does not exist any more');
+  const acceptAnswer = (answer: AccountAnswer, { kind }: TokenReferent, found: FoundReferent | undefined) => {
+    if (!found) throw new TokenRejectedError(`${words[kind]} does not exist any more`);
     if (found.deletedAtMs !== undefined && found.deletedAtMs < clock.now() - deletedLeewayMs)
-      throw new TokenRejectedError('the service account of the token has been deleted');
+      throw new TokenRejectedError(`${words[kind]} has been deleted`);
     return answer;
   };
-  /** Synchronous if the watch cache has the account: nearly every request has such a token. */
-  const requireAccount = (
-    answer: AccountAnswer | undefined,
+  /** Synchronous if the watch cache has the object: nearly every request has such a token. */
+  const requireReferent = (
+    answer: AccountAnswer,
+    referent: TokenReferent,
     call: Call,
-  ): AccountAnswer | undefined | Promise<AccountAnswer | undefined> => {
+  ): AccountAnswer | Promise<AccountAnswer> =>
+    chain(find(referent, false, call), (remembered) =>
+      remembered?.uid === referent.uid
+        ? acceptAnswer(answer, referent, remembered)
+        : findFresh(referent, call).then((found) => acceptAnswer(answer, referent, found)),
+    );
+  const requireReferents = (answer: AccountAnswer | undefined, call: Call) => {
     if (!answer) return undefined;
-    const { account } = answer;
-    const isIt = (found: FoundAccount | undefined): found is FoundAccount => found?.uid === account.uid;
-    const checked = (remembered: FoundAccount | undefined): AccountAnswer | Promise<AccountAnswer> =>
-      isIt(remembered)
-        ? acceptAnswer(answer, remembered)
-        : findFresh(account, isIt, call).then((found) => acceptAnswer(answer, found));
-    return chain(findAccount(account, false, call), checked);
+    const { account, secret } = answer;
+    const accepted = requireReferent(answer, { ...account, kind: 'ServiceAccount' }, call);
+    if (!secret) return accepted;
+    return chain(accepted, () =>
+      requireReferent(answer, { ...secret, kind: 'Secret', namespace: account.namespace }, call),
+    );
   };
   return {
     authenticateToken: (token, call, audiences) =>
-      chain(signed.authenticateToken(token, call, audiences), (answer) => requireAccount(answer, call)),
+      chain(signed.authenticateToken(token, call, audiences), (answer) => requireReferents(answer, call)),
   };
 }

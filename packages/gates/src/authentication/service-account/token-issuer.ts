@@ -1,7 +1,7 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
 import { SignJWT } from 'jose';
 import { getAccountUserName } from './account-name.ts';
-import { type AccountReference, toAccountClaim } from './claims.ts';
+import { type AccountReference, type BoundSecret, toAccountClaim } from './claims.ts';
 import type { SigningKey } from './keys.ts';
 
 export interface IssuedToken {
@@ -14,7 +14,11 @@ export interface IssuedToken {
 export interface TokenIssuer {
   issue(
     account: AccountReference,
-    options: { readonly audiences: readonly string[]; readonly lifetimeSeconds: number },
+    options: {
+      readonly audiences: readonly string[];
+      readonly lifetimeSeconds: number;
+      readonly secret?: BoundSecret | undefined;
+    },
   ): Promise<IssuedToken>;
 }
 
@@ -29,7 +33,7 @@ export interface TokenIssuerOptions {
 
 /** Signs service account tokens. Issued tokens are not stored. */
 export const createTokenIssuer = ({ issuer, signingKey, clock, random }: TokenIssuerOptions): TokenIssuer => ({
-  issue: async (account, { audiences, lifetimeSeconds }) => {
+  issue: async (account, { audiences, lifetimeSeconds, secret }) => {
     const { key, kid, alg } = signingKey();
     const issuedAtMs = clock.now();
     const now = Math.floor(issuedAtMs / 1000);
@@ -40,7 +44,7 @@ export const createTokenIssuer = ({ issuer, signingKey, clock, random }: TokenIs
       iat: now,
       iss: issuer,
       jti,
-      ...toAccountClaim(account),
+      ...toAccountClaim(account, secret),
       nbf: now,
       sub: getAccountUserName(account),
     })
