@@ -101,7 +101,7 @@ export const certificateSigningRequest = defineKind({
   singular: 'certificatesigningrequest',
   shortNames: ['csr'],
   namespaced: false,
-  description: 'Asks a signer for a certificate. Somebody else approves or denies it.',
+  description: 'Asks a signer for a certificate. Another user approves or denies it.',
   fields,
   requiredFields: ['spec'],
   names: pathSegmentNames,
