@@ -162,7 +162,12 @@ describe('its service account', () => {
   });
 
   test('is checked each time, also when the signature is cached', async () => {
-import { createTokenCaches, createTokenIssuer, requireExistingReferents } from '../../src/index.ts';
+    const cached = createTokenCaches(
+      tokens.clock,
+      seededRandom(2),
+      createMetrics({ ofProcess: false }),
+    )(tokens.signed, 10_000);
+    const living = requireExistingReferents(cached, () => tokens.remembered, tokens.clock);
     const token = await issue();
     expect(await living.authenticateToken(token, call)).toBeDefined();
     tokens.remembered = undefined;
