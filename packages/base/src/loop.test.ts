@@ -241,6 +241,19 @@ describe('steps that cost more than they take', () => {
     expect(begun).toEqual(['a', 'b', 'c', 'd', 'e']);
   });
 
+  test('rest until then if they are to', () => {
+    const { loop, spend, iterate, endRests } = manualLoop();
+    const done: string[] = [];
+    loop.queueAfterRest('watch', () => done.push('rested'), 7);
+    spend(7);
+    loop.queueAfterRest('watch', () => done.push('at once'), 7);
+    iterate();
+    expect(done).toEqual(['at once']);
+    expect(endRests()).toEqual([7]);
+    iterate();
+    expect(done).toEqual(['at once', 'rested']);
+  });
+
   test('do not rest if none waits', () => {
     const { loop, iterate, endRests } = manualLoop();
     let begun = 0;

@@ -154,6 +154,16 @@ export class Loop {
     this.#schedule();
   }
 
+  /**
+   * Queues a step that rests until then, so that it has more to do at once. Work that follows itself rests to leave the
+   * processor to others.
+   */
+  queueAfterRest(name: LaneName, run: () => void, restsUntilMs: number): void {
+    const restMs = restsUntilMs - this.#clock.monotonicMs();
+    if (restMs <= 0) this.queue(name, run);
+    else this.#clock.after(restMs, () => this.queue(name, run));
+  }
+
   /** Runs a step at once if its lane has time and nothing waits there, and queues it otherwise. It must not throw. */
   runOrQueue(name: LaneName, run: () => void, costMs = 0): void {
     const lane = this.#lanes[name];

@@ -101,15 +101,15 @@ const firstRevisionsMax = 64;
 /** Changes that wait for a batch. Beyond that watchers take them from the event window, which all channels share. */
 const unflushedMax = 1_000;
 
-/** A channel pauses for so many times as long as its last delivery took, unless that is too short for a timer. */
-const pauseFactor = 2;
-const pauseMinMs = 1;
+/** A channel rests for so many times as long as its last delivery took, unless that is too short for a timer. */
+const restFactor = 2;
+const restMinMs = 1;
 
 /**
  * A log of batches, of which it keeps the last one: a watcher that has missed others takes their changes from the window.
  * Its watchers are called back for each batch in the lane of watches. Changes that come meanwhile are one batch after it. A
- * channel with many watchers then pauses, so that it takes no more than a third of the processor: each write to a socket
- * costs the same for one event and for several.
+ * channel with many watchers rests between two deliveries, so that it takes no more than a third of the processor: each
+ * write to a socket costs the same for one event and for several.
  */
 export class Channel {
   readonly id: number;
@@ -127,7 +127,7 @@ export class Channel {
   #waking = new Set<() => void>();
   #isDeliveryQueued = false;
   #deliveryMs = 0;
-  #isPaused = false;
+  #restsUntilMs = 0;
   #last: Batch | undefined;
   /** The number of the last batch. A watcher that has taken it needs only the next one. */
   #count = 0;
@@ -250,12 +250,10 @@ export class Channel {
     if (this.#waking.size > 0) this.#queueDelivery();
   }
 
-  /** Watchers that wait for a batch are called back at once, and the next batch waits for the end of the pause. */
   #queueDelivery(): void {
-    const hasWork = this.#waking.size > 0 || (this.#unflushed.length > 0 && !this.#isPaused);
-    if (this.#isDeliveryQueued || !hasWork) return;
+    if (this.#isDeliveryQueued || this.#waking.size + this.#unflushed.length === 0) return;
     this.#isDeliveryQueued = true;
-    this.#loop.queue('watch', this.#deliver);
+    this.#loop.queueAfterRest('watch', this.#deliver, this.#restsUntilMs);
   }
 
   readonly #deliver = (): void => {
@@ -267,18 +265,13 @@ export class Channel {
       wake();
       if (!this.#loop.hasTime('watch')) break;
     }
-    this.#deliveryMs += this.#clock.monotonicMs() - beganMs;
-    if (this.#waking.size === 0) this.#pause(pauseFactor * this.#deliveryMs);
+    const endedMs = this.#clock.monotonicMs();
+    this.#deliveryMs += endedMs - beganMs;
+    if (this.#waking.size === 0) {
+      const restMs = restFactor * this.#deliveryMs;
+      if (restMs >= restMinMs) this.#restsUntilMs = endedMs + restMs;
+      this.#deliveryMs = 0;
+    }
     this.#queueDelivery();
   };
-
-  #pause(forMs: number): void {
-    this.#deliveryMs = 0;
-    if (forMs < pauseMinMs || this.#isPaused) return;
-    this.#isPaused = true;
-    this.#clock.after(forMs, () => {
-      this.#isPaused = false;
-      this.#queueDelivery();
-    });
-  }
 }
