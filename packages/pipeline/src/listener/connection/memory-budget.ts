@@ -6,7 +6,8 @@ export class MemoryBudget {
   bytes = 0;
   readonly #limitBytes: number;
   readonly #outer: MemoryBudget | undefined;
-  readonly #waiting: (() => void)[] = [];
+  /** Undefined for the many connections that never wait. */
+  #waiting: (() => void)[] | undefined;
 
   constructor(limitBytes: number, outer?: MemoryBudget) {
     this.#limitBytes = limitBytes;
@@ -19,7 +20,7 @@ export class MemoryBudget {
   }
 
   get hasWaiters(): boolean {
-    return this.#waiting.length > 0;
+    return (this.#waiting?.length ?? 0) > 0;
   }
 
   acquire(bytes: number): void {
@@ -36,7 +37,7 @@ export class MemoryBudget {
 
   /** Resolves when this budget and the outer one have space, or when it is no longer needed. */
   async waitForSpace(isAbandoned: () => boolean): Promise<void> {
-    while (this.isFull && !isAbandoned()) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    while (this.isFull && !isAbandoned()) await new Promise<void>((resolve) => (this.#waiting ??= []).push(resolve));
     await this.#outer?.waitForSpace(isAbandoned);
     // An abandoned waiter passes its space on to the next.
     if (isAbandoned()) this.#wakeNext();
@@ -44,6 +45,6 @@ export class MemoryBudget {
 
   /** Wakes one waiter, which acquires its piece and wakes the next if there is space. */
   #wakeNext(): void {
-    if (this.#waiting.length > 0 && !this.isFull) this.#waiting.shift()?.();
+    if (this.#waiting && !this.isFull) this.#waiting.shift()?.();
   }
 }

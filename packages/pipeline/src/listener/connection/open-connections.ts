@@ -43,17 +43,11 @@ export class OpenConnections {
   /** Wraps Node's listeners, so that each connection is registered before its first request. */
   attach(server: Http2SecureServer): void {
     const { guard, loop, measures } = this.#context;
-    const destroy = (socket: Socket): void => void socket.destroy();
+    const destroy = (socket: { destroy(): void }): void => socket.destroy();
     const shakeHands = takeListeners(server, 'connection');
-    server.on(
-      'connection',
-      guard.wrap('connection', (socket: Socket) => this.#accept(socket, shakeHands), destroy),
-    );
-    server.on(
-      'drop',
-      guard.wrap('connection', () => measures.countRefusedConnection('limit')),
-    );
     const serve = takeListeners(server, 'secureConnection');
+    const accept = guard.wrap('connection', (socket: Socket) => this.#accept(socket, shakeHands), destroy);
+    const drop = guard.wrap('connection', () => measures.countRefusedConnection('limit'));
     const begin = guard.wrap(
       'connection',
       (socket: TLSSocket) => {
@@ -63,27 +57,18 @@ export class OpenConnections {
       },
       destroy,
     );
-    server.on(
-      'secureConnection',
-      guard.wrap(
-        'connection',
-        (socket: TLSSocket) => {
-          socket.on('error', ignoreSocketError);
-          // From now on a half-closed connection may wait for a response.
-          socket.allowHalfOpen = true;
-          loop.runOrQueue('begin', () => begin(socket), limits.costsMs.beginning);
-        },
-        destroy,
-      ),
+    const secure = guard.wrap(
+      'connection',
+      (socket: TLSSocket) => {
+        socket.on('error', ignoreSocketError);
+        // From now on a half-closed connection may wait for a response.
+        socket.allowHalfOpen = true;
+        loop.runOrQueue('begin', () => begin(socket), limits.costsMs.beginning);
+      },
+      destroy,
     );
-    server.on(
-      'session',
-      guard.wrap(
-        'connection',
-        (session: ServerHttp2Session) => this.#attachSession(session),
-        (session) => session.destroy(),
-      ),
-    );
+    const session = guard.wrap('connection', (opened: ServerHttp2Session) => this.#attachSession(opened), destroy);
+    server.on('connection', accept).on('drop', drop).on('secureConnection', secure).on('session', session);
   }
 
   get size(): number {
@@ -164,33 +149,24 @@ export class OpenConnections {
     const replaced = this.#accepted.get(key);
     if (replaced) destroyAcceptedSocket(replaced);
     this.#accepted.set(key, { socket, connection: undefined, sinceMs: nowMs });
+    // Neither a wrapper nor a listener that Node removes itself: an idle connection should take little memory.
     socket.on('error', ignoreSocketError);
-    socket.once('close', () => this.#forgetAccepted(key, socket, peer));
-    const begin = guard.wrap(
-      'connection',
-      () => {
-        if (socket.destroyed) return;
-        // The client has disconnected without sending anything.
-        if (socket.readableLength === 0) {
-          socket.destroy();
-          return;
-        }
-        if (isPlainHttp(socket)) return this.#refusePlainHttp(socket, peer);
-        // A half-closed handshake cannot complete. The TLS socket inherits this setting.
-        socket.allowHalfOpen = false;
-        shakeHands(socket);
-      },
-      () => socket.destroy(),
-    );
+    socket.on('close', () => this.#forgetAccepted(key, socket, peer));
+    const destroy = (): void => void socket.destroy();
+    const begin = guard.wrap('connection', () => this.#beginHandshake(socket, peer, shakeHands), destroy);
     // Handshakes of thousands of connections could otherwise begin at once.
-    socket.once(
-      'readable',
-      guard.wrap(
-        'connection',
-        () => loop.runOrQueue('accept', begin, limits.costsMs.handshake),
-        () => socket.destroy(),
-      ),
-    );
+    const readable = (): void => loop.runOrQueue('accept', begin, limits.costsMs.handshake);
+    socket.once('readable', guard.wrap('connection', readable, destroy));
+  }
+
+  #beginHandshake(socket: Socket, peer: string, shakeHands: (socket: Socket) => void): void {
+    if (socket.destroyed) return;
+    // The client has disconnected without sending anything.
+    if (socket.readableLength === 0) return void socket.destroy();
+    if (isPlainHttp(socket)) return this.#refusePlainHttp(socket, peer);
+    // A half-closed handshake cannot complete. The TLS socket inherits this setting.
+    socket.allowHalfOpen = false;
+    shakeHands(socket);
   }
 
   /** As servers in Go do, since the client could not understand an alert of TLS. */
@@ -216,36 +192,25 @@ export class OpenConnections {
     if (accepted) accepted.connection = connection;
     this.#connections.set(socket, connection);
     this.#newest = connection;
-    socket.once(
-      'close',
-      guard.wrap('connection', () => {
-        this.#connections.delete(socket);
-        if (connection.session) this.#bySession.delete(connection.session);
-        connection.removeRequests();
-        if (this.#awaited.delete(connection) && this.#awaited.size === 0) this.#onAwaitedClosed();
-      }),
-    );
-    if (socket.alpnProtocol !== 'h2') {
-      socket.once(
-        'end',
-        guard.wrap(
-          'connection',
-          () => connection.abortRequests(),
-          () => socket.destroy(),
-        ),
-      );
-      return;
-    }
-    socket.once(
-      'end',
-      guard.wrap('connection', () =>
-        loop.runOrQueue(
-          'close',
-          () => guard.run('connection', () => void socket.destroy()),
-          limits.costsMs.connectionEnd + connection.requests.size * limits.costsMs.requestEnd,
-        ),
+    socket.on('close', () => guard.run('connection', () => this.#forgetConnection(socket, connection)));
+    socket.on('end', () =>
+      guard.run(
+        'connection',
+        () => {
+          if (socket.alpnProtocol !== 'h2') return connection.abortRequests();
+          const costMs = limits.costsMs.connectionEnd + connection.requests.size * limits.costsMs.requestEnd;
+          loop.runOrQueue('close', () => guard.run('connection', () => void socket.destroy()), costMs);
+        },
+        () => socket.destroy(),
       ),
     );
+  }
+
+  #forgetConnection(socket: TLSSocket, connection: Connection): void {
+    this.#connections.delete(socket);
+    if (connection.session) this.#bySession.delete(connection.session);
+    connection.removeRequests();
+    if (this.#awaited.delete(connection) && this.#awaited.size === 0) this.#onAwaitedClosed();
   }
 
   /** Node creates the session while it emits 'secureConnection'. */
