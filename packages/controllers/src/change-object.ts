@@ -1,6 +1,6 @@
 import { toSyncTask } from '@cluster-apiserver/base';
 import { notFound, StatusError } from '@cluster-apiserver/model';
-import { type KubeObject, partOf } from '@cluster-apiserver/model/kind';
+import { type KubeObject, fieldSubresourceOf } from '@cluster-apiserver/model/kind';
 import { readApplied } from '@cluster-apiserver/model/managed-fields';
 import { apply, patch, type Resource } from '@cluster-apiserver/registry';
 import type { Call } from '@cluster-apiserver/storage';
@@ -17,7 +17,7 @@ export interface ObjectChange {
   /** The writer, in managedFields. */
   readonly manager: string;
   /** The subresource that is written; the object itself without one. */
-  readonly part?: string;
+  readonly subresource?: string;
   /** Called again with a newer state after another writer came first. */
   readonly change: (current: KubeObject) => object;
 }
@@ -26,7 +26,7 @@ export interface ObjectChange {
 export function changeObject(
   resource: Resource,
   { namespace, name, uid }: ObjectIdentity,
-  { manager, part, change }: ObjectChange,
+  { manager, subresource, change }: ObjectChange,
   call: Call,
 ): Promise<void> {
   const { kind } = resource;
@@ -36,7 +36,7 @@ export function changeObject(
   };
   const options = {
     namespace: kind.namespaced ? namespace : undefined,
-    ...(part !== undefined && { part: partOf(kind, part) }),
+    ...(subresource !== undefined && { subresource: fieldSubresourceOf(kind, subresource) }),
     dryRun: false,
     manager,
     warn: ignoreWarning,
@@ -50,7 +50,7 @@ export interface OwnedFields {
   /** The writer, in managedFields. */
   readonly manager: string;
   /** The subresource that is written; the object itself without one. */
-  readonly part?: string;
+  readonly subresource?: string;
   readonly fields: object;
 }
 
@@ -61,7 +61,7 @@ export interface OwnedFields {
 export async function applyFields(
   resource: Resource,
   { name, uid }: ObjectIdentity,
-  { manager, part, fields }: OwnedFields,
+  { manager, subresource, fields }: OwnedFields,
   call: Call,
 ): Promise<void> {
   const { kind } = resource;
@@ -72,7 +72,7 @@ export async function applyFields(
     resource,
     name,
     configuration,
-    { ...options, ...(part !== undefined && { part: partOf(kind, part) }) },
+    { ...options, ...(subresource !== undefined && { subresource: fieldSubresourceOf(kind, subresource) }) },
     call,
   );
 }

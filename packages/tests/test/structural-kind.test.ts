@@ -44,7 +44,7 @@ function thingKind(): Kind {
     singular: 'thing',
     description: 'For this test.',
     fields: {},
-    parts: [
+    fieldSubresources: [
       {
         name: 'status',
         verbs: ['get', 'patch', 'update'],

@@ -24,7 +24,7 @@ export function writeConditions(
     const conditions = conditionsAfter(status.conditions ?? [], content, formatTime(nowMs));
     return { ...rest, status: { ...status, conditions } };
   };
-  return changeObject(namespaces, namespace, { manager, part: 'status', change }, call);
+  return changeObject(namespaces, namespace, { manager, subresource: 'status', change }, call);
 }
 
 /** Removes the finalizer from an empty namespace, which is then removed unless it has others. */
@@ -33,5 +33,5 @@ export function finalize(namespaces: Resource, namespace: ObjectIdentity, call: 
     const { spec, ...rest } = requireKind(current, 'Namespace');
     return { ...rest, spec: { finalizers: (spec.finalizers ?? []).filter((one) => one !== contentFinalizer) } };
   };
-  return changeObject(namespaces, namespace, { manager, part: 'finalize', change }, call);
+  return changeObject(namespaces, namespace, { manager, subresource: 'finalize', change }, call);
 }

@@ -20,5 +20,5 @@ export function writeTypeChecking(
 ): Promise<void> {
   const typeChecking = warnings.length > 0 ? { expressionWarnings: warnings } : {};
   const fields = { status: { observedGeneration: generation, typeChecking } };
-  return applyFields(policies, policy, { manager, part: 'status', fields }, call);
+  return applyFields(policies, policy, { manager, subresource: 'status', fields }, call);
 }

@@ -125,7 +125,7 @@ export const validatingAdmissionPolicy = defineKind({
   singular: 'validatingadmissionpolicy',
   description: 'Rules in CEL that accept or reject objects without changing them. A binding enforces them.',
   fields,
-  parts: [
+  fieldSubresources: [
     {
       name: 'status',
       verbs: ['get', 'patch', 'update'],

@@ -86,7 +86,7 @@ const fields = {
 
 export type CertificateSigningRequest = ObjectOf<typeof fields>;
 
-const part = {
+const subresource = {
   verbs: ['get', 'patch', 'update'],
   fields: ['status'],
   givenOnCreate: false,
@@ -106,11 +106,11 @@ export const certificateSigningRequest = defineKind({
   requiredFields: ['spec'],
   names: pathSegmentNames,
   fixedFields: ['spec'],
-  parts: [
-    { ...part, name: 'approval', unowned: [['status', 'certificate']] },
-    { ...part, name: 'status', unowned: [['status', 'conditions']] },
+  fieldSubresources: [
+    { ...subresource, name: 'approval', unowned: [['status', 'certificate']] },
+    { ...subresource, name: 'status', unowned: [['status', 'conditions']] },
   ],
-  prepare: (written, current, { user, part: name, nowMs }) => {
+  prepare: (written, current, { user, subresource: name, nowMs }) => {
     if (!current) return { ...written, spec: { ...written.spec, ...requesterOf(user) }, status: {} };
     if (name === undefined) return written;
     const conditions = withTimes(
@@ -120,7 +120,7 @@ export const certificateSigningRequest = defineKind({
     );
     return { ...written, status: { ...(name === 'status' ? written : current).status, conditions } };
   },
-  validate: (written, current, problems, { part: name }) => {
+  validate: (written, current, problems, { subresource: name }) => {
     if (!current) validateSpec(written.spec, problems.at('spec'));
     const { conditions = [], certificate = '' } = written.status;
     validateConditions(conditions, problems.at('status', 'conditions'));

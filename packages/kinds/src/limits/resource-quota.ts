@@ -80,7 +80,7 @@ export const resourceQuota = defineKind({
   description: 'Limits how much of each resource a namespace may hold. Creates that exceed it are refused.',
   fields,
   deletedAnswer: 'object',
-  parts: [
+  fieldSubresources: [
     {
       name: 'status',
       verbs: ['get', 'patch', 'update'],

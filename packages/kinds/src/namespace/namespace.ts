@@ -72,7 +72,7 @@ export const namespaceKind = defineKind({
   fields,
   names: labelNames,
   deletedAnswer: 'object',
-  parts: [
+  fieldSubresources: [
     { name: 'finalize', verbs: ['update'], fields: ['spec'], givenOnCreate: true, keepsMetadata: false },
     {
       name: 'status',

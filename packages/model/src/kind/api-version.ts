@@ -14,7 +14,7 @@ export interface ApiVersion extends ServedKind {
   readonly listSchema: ObjectSchema;
   /** Subresources with a kind of their own. */
   readonly subresources: readonly Subresource[];
-  readonly parts: readonly Part[];
+  readonly fieldSubresources: readonly FieldSubresource[];
   /** The response to a delete. `objectIfHeld` is a Status when the object has been removed. */
   readonly deletedAnswer: 'object' | 'objectIfHeld' | 'status';
   /** The fields with another name than in the stored version. */
@@ -36,8 +36,8 @@ export interface ApiVersion extends ServedKind {
 export interface WriteContext {
   /** Undefined for writes of the server itself. */
   readonly user: UserInfo | undefined;
-  /** The name of the part that is written; undefined for the object itself. */
-  readonly part: string | undefined;
+  /** The name of the subresource that is written; undefined for the object itself. */
+  readonly subresource: string | undefined;
   readonly nowMs: number;
 }
 
@@ -45,12 +45,12 @@ export const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'pa
 export type Verb = (typeof verbs)[number];
 
 /** A subresource that reads and writes the object itself, such as status: these fields and the metadata. */
-export interface Part {
+export interface FieldSubresource {
   /** The last segment of its path. */
   readonly name: string;
   readonly verbs: readonly ('get' | 'patch' | 'update')[];
   readonly fields: readonly string[];
-  /** Paths below its fields that its writers do not own, because another part decides them. */
+  /** Paths below its fields that its writers do not own, because another subresource decides them. */
   readonly unowned?: readonly (readonly string[])[];
   /** Whether a create may set the fields. */
   readonly givenOnCreate: boolean;

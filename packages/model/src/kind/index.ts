@@ -1,8 +1,8 @@
-export type { ApiVersion, Part, Verb, WriteContext } from './api-version.ts';
+export type { ApiVersion, FieldSubresource, Verb, WriteContext } from './api-version.ts';
 export { type BatchConversion, type Conversion, type ImmediateConversion, renameFields } from './conversion.ts';
 export { defineKind, type Kind, type VersionDeclaration } from './kind.ts';
 export type { ObjectOf } from './object-of.ts';
-export { keepOtherParts, dropUnwritable, partOf } from './part.ts';
+export { keepOtherFields, dropUnwritable, fieldSubresourceOf } from './field-subresource.ts';
 export {
   isKubeObject,
   type KubeObject,

@@ -13,7 +13,7 @@ import {
   object,
 } from '../schema/schema.ts';
 import { type NameRules, subdomainNames } from '../validation/names.ts';
-import { type ApiVersion, type Part, type Verb, verbs, type WriteContext } from './api-version.ts';
+import { type ApiVersion, type FieldSubresource, type Verb, verbs, type WriteContext } from './api-version.ts';
 import { type Conversion, renaming } from './conversion.ts';
 import { isOfKubernetes } from './kubernetes-groups.ts';
 import type { KubeObject } from './object.ts';
@@ -96,7 +96,7 @@ export interface KindOptions<T extends KubeObject> {
   /** Subresources with a kind of their own; none by default. */
   readonly subresources: readonly Subresource[];
   /** Fields that are written through a path of their own, and not with the rest of the object; none by default. */
-  readonly parts: readonly Part[];
+  readonly fieldSubresources: readonly FieldSubresource[];
   /** Fields that the create decides, that no write changes, and that belong to no manager; none by default. */
   readonly fixedFields: readonly string[];
   /** The columns of its table: name and age by default. */
@@ -155,7 +155,7 @@ const defaultOptions: Omit<KindOptions<KubeObject>, 'unknownSelectorField'> = {
   deletedCollectionAnswer: 'list',
   timeToLiveSeconds: undefined,
   subresources: [],
-  parts: [],
+  fieldSubresources: [],
   fixedFields: [],
   columns: plainColumns,
   selectableFields: {},
@@ -242,7 +242,7 @@ function versionOf<T extends KubeObject>(stored: Kind, declaration: VersionDecla
     ...(categories && { categories }),
     ...(storedAs && { storedAs }),
     subresources: [],
-    parts: [],
+    fieldSubresources: [],
   };
   const own: ApiVersion = {
     ...described,
@@ -262,12 +262,15 @@ function versionOf<T extends KubeObject>(stored: Kind, declaration: VersionDecla
 
 /** What follows from the names of a version and its fields. */
 function formOf(
-  described: Pick<ApiVersion, 'group' | 'version' | 'kind' | 'plural' | 'description' | 'subresources' | 'parts'>,
+  described: Pick<
+    ApiVersion,
+    'group' | 'version' | 'kind' | 'plural' | 'description' | 'subresources' | 'fieldSubresources'
+  >,
   fields: FieldDeclarations,
   requiredFields: readonly string[] | undefined,
   versions?: ObjectSchema['versions'],
 ): Pick<ApiVersion, 'apiVersion' | 'schema' | 'listSchema' | 'hasProtobuf' | 'subresourceForms'> {
-  const { group, version, kind, plural, description, subresources, parts } = described;
+  const { group, version, kind, plural, description, subresources, fieldSubresources } = described;
   const schema = object(
     { ...typeMeta, metadata: field(1, objectMeta, 'Standard object metadata.', 'always'), ...fields },
     {
@@ -291,7 +294,16 @@ function formOf(
     hasProtobuf: hasNumbers(fields, kind),
     subresourceForms: [
       ...subresources,
-      ...parts.map((part): ServedSubresource => ({ name: part.name, verbs: part.verbs, group, version, kind, schema })),
+      ...fieldSubresources.map(
+        (subresource): ServedSubresource => ({
+          name: subresource.name,
+          verbs: subresource.verbs,
+          group,
+          version,
+          kind,
+          schema,
+        }),
+      ),
     ],
   };
 }

@@ -1,7 +1,13 @@
 import { getOwn, largeBytesMin, runTask, type SyncTask } from '@cluster-apiserver/base';
 import { badRequest, formatPath } from '@cluster-apiserver/model';
 import { isJsonObject, type JsonObject } from '@cluster-apiserver/model/json';
-import { dropUnwritable, type ApiVersion, type Part, partOf, renameFields } from '@cluster-apiserver/model/kind';
+import {
+  dropUnwritable,
+  type ApiVersion,
+  type FieldSubresource,
+  fieldSubresourceOf,
+  renameFields,
+} from '@cluster-apiserver/model/kind';
 import { type Applied, readApplied } from '@cluster-apiserver/model/managed-fields';
 import { PatchFormError } from '@cluster-apiserver/model/patch';
 import { WrongTypeError } from '@cluster-apiserver/model/schema';
@@ -25,23 +31,23 @@ export const applyHandler =
     const body = await readBody(context);
     const { dryRun, manager, force, fieldValidation } = readApplyParameters(request, info);
     const warn = (text: string): void => addWarning(context, text);
-    const part = partOf(resource.served, info.resource?.subresource);
+    const subresource = fieldSubresourceOf(resource.served, info.resource?.subresource);
     const configuration = await runTask(
       resource.clock,
       call,
-      readConfiguration(resource, part, context, body, fieldValidation, warn),
+      readConfiguration(resource, subresource, context, body, fieldValidation, warn),
       body.length >= largeBytesMin,
     );
     const { namespace, name } = namespacedNameOf(context);
     const requester = createRequester(context, checks, readOperationOptions('PatchOptions', info));
-    const options = { namespace, part, requester, dryRun, manager, force, warn };
+    const options = { namespace, subresource, requester, dryRun, manager, force, warn };
     const { outcome, created } = await apply(resource, name, configuration, options, call);
     return objectResponse(context, resource, format, created ? 201 : 200, outcome);
   };
 
 function* readConfiguration(
   { kind: stored, served: kind }: Resource,
-  part: Part | undefined,
+  subresource: FieldSubresource | undefined,
   { audit }: AuthenticatedContext,
   body: Buffer,
   validation: FieldValidation,
@@ -53,7 +59,7 @@ function* readConfiguration(
   requireTypeNames(kind, value);
   audit?.logRequestObject(value, body.length);
   try {
-    const configuration = readApplied(kind.schema, dropUnwritable(kind, part, value), (path) =>
+    const configuration = readApplied(kind.schema, dropUnwritable(kind, subresource, value), (path) =>
       unknown.push(formatPath(path)),
     );
     // kube-apiserver reports duplicates in other words, and then no unknown fields.

@@ -1,6 +1,6 @@
 import { getOwn, largeBytesMin, runTask } from '@cluster-apiserver/base';
 import { StatusError } from '@cluster-apiserver/model';
-import { partOf } from '@cluster-apiserver/model/kind';
+import { fieldSubresourceOf } from '@cluster-apiserver/model/kind';
 import { patch, type Resource } from '@cluster-apiserver/registry';
 import { mediaTypeOf } from '../request-body/body-formats.ts';
 import { reportFieldProblems } from '../request-body/field-validation.ts';
@@ -38,9 +38,9 @@ export function patchHandler(resource: Resource, checks: WriteChecks): Handler<A
     const unknownFields = (paths: readonly string[]): void =>
       reportFieldProblems({ faults, unknown: paths }, fieldValidation, warn);
     const { namespace, name } = namespacedNameOf(context);
-    const part = partOf(resource.served, info.resource?.subresource);
+    const subresource = fieldSubresourceOf(resource.served, info.resource?.subresource);
     const requester = createRequester(context, checks, readOperationOptions('PatchOptions', info));
-    const options = { namespace, part, requester, dryRun, manager, warn, change, unknownFields };
+    const options = { namespace, subresource, requester, dryRun, manager, warn, change, unknownFields };
     const { outcome } = await patch(resource, name, options, call);
     return objectResponse(context, resource, format, 200, outcome);
   };

@@ -1,5 +1,5 @@
 import { chain, type Clock } from '@cluster-apiserver/base';
-import { type KubeObject, partOf, type EncodableKind } from '@cluster-apiserver/model/kind';
+import { type KubeObject, fieldSubresourceOf, type EncodableKind } from '@cluster-apiserver/model/kind';
 import { type Resource, toStored, type WriteOptions } from '@cluster-apiserver/registry';
 import { formatOfBody } from '../request-body/body-formats.ts';
 import { readBody } from '../request-body/read-body.ts';
@@ -30,7 +30,7 @@ export function readObjectToStore(
       options: {
         ...options,
         namespace: namespaceOf(context),
-        part: partOf(served, context.info.resource?.subresource),
+        subresource: fieldSubresourceOf(served, context.info.resource?.subresource),
         requester: createRequester(context, checks, readOperationOptions(parameters, context.info)),
       },
       responseFormat,

@@ -1,6 +1,6 @@
 import type { Call, SyncTask, Task } from '@cluster-apiserver/base';
 import { conflict, formatTime, notFound, StatusError } from '@cluster-apiserver/model';
-import { keepOtherParts, type KubeObject } from '@cluster-apiserver/model/kind';
+import { keepOtherFields, type KubeObject } from '@cluster-apiserver/model/kind';
 import {
   type Applied,
   ApplyConflictError,
@@ -62,9 +62,14 @@ function* decideApply(
   requireName(next, name);
   if (current) {
     requireExpectedVersion(served, next, current);
-    return yield* admitUpdate(resource, keepOtherParts(kind, options.part, next, current.object), current, options);
+    return yield* admitUpdate(
+      resource,
+      keepOtherFields(kind, options.subresource, next, current.object),
+      current,
+      options,
+    );
   }
-  if (options.part) throw notFound(served, name);
+  if (options.subresource) throw notFound(served, name);
   if (next.metadata.uid !== undefined)
     throw conflict(
       served,
@@ -78,14 +83,14 @@ function* applyConfiguration(
   { kind, served, clock }: Resource,
   configuration: Applied,
   current: Outcome | undefined,
-  { manager, force, part }: ApplyOptions,
+  { manager, force, subresource }: ApplyOptions,
 ): SyncTask<KubeObject> {
   const empty = emptyObjectOf(kind);
   const { apiVersion } = served;
-  const applier = { manager, force, apiVersion, subresource: part?.name, time: formatTime(clock.now()) };
+  const applier = { manager, force, apiVersion, subresource: subresource?.name, time: formatTime(clock.now()) };
   try {
     const applied = yield* applyAsKubectlDid(kind.schema, current?.object ?? empty, empty, configuration, applier);
-    return withManagedFields(applied, disownFields(kind, part, manager, applied.metadata.managedFields));
+    return withManagedFields(applied, disownFields(kind, subresource, manager, applied.metadata.managedFields));
   } catch (error) {
     if (!(error instanceof ApplyConflictError)) throw error;
     yield;

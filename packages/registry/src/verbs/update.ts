@@ -47,11 +47,11 @@ function* decideUpdate(
     );
   }
   if (!current) {
-    if (!kind.createOnUpdate || options.part) throw notFound(served, name);
+    if (!kind.createOnUpdate || options.subresource) throw notFound(served, name);
     const { resourceVersion: _, ...metadata } = next.metadata;
     return yield* createInstead(resource, yield* initializeObject(resource, { ...next, metadata }, options), options);
   }
-  if (kind.updateNeedsVersion && !options.part && typeof parseResourceVersion(resourceVersion) !== 'number')
+  if (kind.updateNeedsVersion && !options.subresource && typeof parseResourceVersion(resourceVersion) !== 'number')
     throw versionMissing(served, name);
   requireExpectedVersion(served, next, current);
   return yield* updateObject(resource, next, current, options);

@@ -2,7 +2,7 @@
 import { awaitValue, type Clock, runTask, type Task } from '@cluster-apiserver/base';
 import { badRequest, formatTime, Problems, requireValid } from '@cluster-apiserver/model';
 import {
-  keepOtherParts,
+  keepOtherFields,
   type Kind,
   type KubeObject,
   type ServedKind,
@@ -78,9 +78,9 @@ export function* validateNewObject(
 }
 
 /** Who writes, for the rules of kinds. */
-export const writeContext = ({ requester, part }: WriteOptions, clock: Clock): WriteContext => ({
+export const writeContext = ({ requester, subresource }: WriteOptions, clock: Clock): WriteContext => ({
   user: requester?.user,
-  part: part?.name,
+  subresource: subresource?.name,
   nowMs: clock.now(),
 });
 
@@ -133,9 +133,11 @@ export function* completeMutated(
   isUpdate: boolean,
 ): Task<KubeObject> {
   const { kind } = resource;
-  const { namespace, part, warn } = options;
+  const { namespace, subresource, warn } = options;
   requireBoundedLabels(kind, mutated, before);
-  const bound = isUpdate ? keepOtherParts(kind, part, mutated, before) : dropUnwritable(kind, undefined, mutated);
+  const bound = isUpdate
+    ? keepOtherFields(kind, subresource, mutated, before)
+    : dropUnwritable(kind, undefined, mutated);
   const placed = inNamespace(withSystemFieldsOf(before, bound), namespace);
   const object = withDistinctOwners(kind.defaults?.(placed) ?? placed, warn);
   if (yield* hasValidManagedFields(kind.schema, object)) return object;

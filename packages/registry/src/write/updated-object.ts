@@ -2,7 +2,7 @@
 import { awaitValue, type Task } from '@cluster-apiserver/base';
 import { conflict, formatTime, Problems, requireValid } from '@cluster-apiserver/model';
 import { sameJson } from '@cluster-apiserver/model/json';
-import { type ApiVersion, keepOtherParts, type Kind, type KubeObject } from '@cluster-apiserver/model/kind';
+import { type ApiVersion, keepOtherFields, type Kind, type KubeObject } from '@cluster-apiserver/model/kind';
 import { disownFields, managedFieldsAfterUpdate, sameOwnership } from '@cluster-apiserver/model/managed-fields';
 import {
   requireBoundedValues,
@@ -51,12 +51,17 @@ export function* updateObject(
 ): Task<Decision> {
   const { kind, served, clock } = resource;
   requireBoundedLabels(kind, incoming, current.object);
-  const { manager, part } = options;
-  const writer = { manager, apiVersion: served.apiVersion, subresource: part?.name, time: formatTime(clock.now()) };
-  const bound = keepOtherParts(kind, part, incoming, current.object);
+  const { manager, subresource } = options;
+  const writer = {
+    manager,
+    apiVersion: served.apiVersion,
+    subresource: subresource?.name,
+    time: formatTime(clock.now()),
+  };
+  const bound = keepOtherFields(kind, subresource, incoming, current.object);
   const next = kind.defaults?.(bound) ?? bound;
   const managedFields = yield* managedFieldsAfterUpdate(kind.schema, current.object, next, writer);
-  const owned = disownFields(kind, part, manager, managedFields);
+  const owned = disownFields(kind, subresource, manager, managedFields);
   return yield* admitUpdate(resource, withManagedFields(next, owned), current, options);
 }
 

@@ -1,4 +1,4 @@
-import type { Part } from '@cluster-apiserver/model/kind';
+import type { FieldSubresource } from '@cluster-apiserver/model/kind';
 import type { Requester } from './admission.ts';
 
 /** The options of every write. */
@@ -6,7 +6,7 @@ export interface WriteOptions {
   /** Undefined for cluster-scoped kinds. */
   readonly namespace: string | undefined;
   /** The subresource that is written; undefined for the object itself. */
-  readonly part?: Part | undefined;
+  readonly subresource?: FieldSubresource | undefined;
   /** Undefined for writes of the server itself. */
   readonly requester?: Requester | undefined;
   /** Does everything except the write. */

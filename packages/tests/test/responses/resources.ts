@@ -98,7 +98,15 @@ export const servedResources: readonly ServedResource[] = kinds({ eventLifetimeS
   .flatMap(({ versions }) => versions)
   .map(toResource);
 
-function toResource({ apiVersion, kind, plural, singular, namespaced, verbs, parts }: ApiVersion): ServedResource {
+function toResource({
+  apiVersion,
+  kind,
+  plural,
+  singular,
+  namespaced,
+  verbs,
+  fieldSubresources,
+}: ApiVersion): ServedResource {
   const within = namespaced ? 'namespaces/n/' : '';
   return {
     path: `${apiVersion === 'v1' ? '/api' : '/apis'}/${apiVersion}/${within}${plural}`,
@@ -109,7 +117,7 @@ function toResource({ apiVersion, kind, plural, singular, namespaced, verbs, par
     singular,
     fields: requireValue(fieldsOf[`${apiVersion} ${kind}`], `${kind} needs fields of a valid object`),
     hasDeleteCollection: verbs.includes('deletecollection'),
-    parts: parts.map(({ name }) => name),
+    parts: fieldSubresources.map(({ name }) => name),
   };
 }
 
