@@ -4,7 +4,7 @@ import type { AdmissionContext } from '@cluster-apiserver/gates';
 import type { ServedKind } from '@cluster-apiserver/model/kind';
 import { getPolicySources, getWebhookSources } from './applicable-sources.ts';
 import { type Sources, withActive } from './active.ts';
-import type { PolicyEnvironment } from './environment.ts';
+import type { ClusterState } from './cluster-state.ts';
 
 const resource = (group: string, plural: string) => ({ group, plural }) as ServedKind;
 const accounts = resource('', 'serviceaccounts');
@@ -16,9 +16,9 @@ const inForce = (sources: Sources<string>): ((written: ServedKind) => unknown) =
   const act = withActive(sources, (_, __, all) => all);
   return (written) => act({ resource: written, call } as AdmissionContext);
 };
-const base: Pick<Sources<string>, 'matcherOf' | 'environment' | 'clock'> = {
+const base: Pick<Sources<string>, 'matcherOf' | 'cluster' | 'clock'> = {
   matcherOf: () => ({ matches: ({ context }) => context.resource, canMatch: () => true }),
-  environment: {} as PolicyEnvironment,
+  cluster: {} as ClusterState,
   clock: systemClock,
 };
 const fromApi = (current: readonly string[]): Sources<string>['fromApi'] => ({

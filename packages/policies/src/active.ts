@@ -3,7 +3,7 @@ import type { AdmissionContext } from '@cluster-apiserver/gates';
 import type { ServedKind } from '@cluster-apiserver/model/kind';
 import type { ApplicableSources } from './applicable-sources.ts';
 import { CandidateIndex } from './candidate-index.ts';
-import type { PolicyEnvironment } from './environment.ts';
+import type { ClusterState } from './cluster-state.ts';
 import type { FollowedObjects } from './followed-objects.ts';
 import type { Matcher } from './matching.ts';
 
@@ -16,7 +16,7 @@ export interface Sources<One> {
   /** The same list until an object changes. */
   readonly fromApi: Pick<FollowedObjects<readonly One[]>, 'current' | 'waitUntilCurrent' | 'close'>;
   readonly matcherOf: (one: One) => Matcher;
-  readonly environment: PolicyEnvironment;
+  readonly cluster: ClusterState;
   readonly clock: Clock;
 }
 
@@ -25,7 +25,7 @@ export interface Sources<One> {
  * resource, those from files first. Waits only for changes that are not compiled yet.
  */
 export function withActive<One, T>(
-  { applicableSources, fromFiles, fromApi, matcherOf, environment, clock }: Sources<One>,
+  { applicableSources, fromFiles, fromApi, matcherOf, cluster, clock }: Sources<One>,
   act: (context: AdmissionContext, candidates: readonly One[], all: readonly One[]) => T | Promise<T>,
 ): (context: AdmissionContext) => T | Promise<T> {
   let both: { readonly files: readonly One[]; readonly api: readonly One[]; readonly all: readonly One[] } | undefined;
@@ -43,7 +43,7 @@ export function withActive<One, T>(
     if (all.length === 0) return none;
     let index = indexes.get(all);
     if (!index) indexes.set(all, (index = new CandidateIndex(all, matcherOf)));
-    return index.find(context) ?? runTask(clock, context.call, index.collect(context, environment));
+    return index.find(context) ?? runTask(clock, context.call, index.collect(context, cluster));
   };
   const actOn = (context: AdmissionContext, source: ApplicableSources): T | Promise<T> => {
     const all = getActive(source);

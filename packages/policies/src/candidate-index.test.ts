@@ -17,7 +17,7 @@ import type { MatchResources, NamedRuleWithOperations } from '@cluster-apiserver
 import type { ServedKind } from '@cluster-apiserver/model/kind';
 import { type Sources, withActive } from './active.ts';
 import { CandidateIndex } from './candidate-index.ts';
-import type { PolicyEnvironment } from './environment.ts';
+import type { ClusterState } from './cluster-state.ts';
 import { createMatcher, type Matcher, noMatcher } from './matching.ts';
 import { PolicyRequest } from './request.ts';
 
@@ -31,10 +31,10 @@ const equivalents = new Map([
   [events, [newEvents]],
   [newEvents, [events]],
 ]);
-const environment = {
+const cluster = {
   findEquivalents: (of: ServedKind) => equivalents.get(of) ?? [],
   namespace: (name: string) => ({ kind: 'Namespace', apiVersion: 'v1', metadata: { name, labels: { team: name } } }),
-} as unknown as PolicyEnvironment;
+} as unknown as ClusterState;
 
 const call = callUntil(Number.POSITIVE_INFINITY);
 const words = (...some: string[]): Arbitrary<string[]> =>
@@ -85,7 +85,7 @@ const context = record({
 /** The places of the matchers that match, and the resources by which they do. */
 const findMatches = (all: readonly Matcher[], among: readonly Matcher[], given: AdmissionContext) =>
   among.flatMap((one) => {
-    const matched = one.matches(new PolicyRequest(given, environment));
+    const matched = one.matches(new PolicyRequest(given, cluster));
     return matched ? [{ place: all.indexOf(one), matched }] : [];
   });
 
@@ -104,7 +104,7 @@ const sourcesOf = (current: readonly Matcher[]): Sources<Matcher> => ({
   fromFiles: () => [],
   fromApi: { current, waitUntilCurrent: () => undefined, close: () => {} },
   matcherOf: (one) => one,
-  environment,
+  cluster,
   clock: systemClock,
 });
 
@@ -167,7 +167,7 @@ test('policies are looked at once per resource, subresource, operation and scope
 test('two requests that collect at the same time share one entry', () => {
   const index = new CandidateIndex([noMatcher], (one) => one);
   const request = create({ resource: roles });
-  const [one, other] = [index.collect(request, environment), index.collect(request, environment)];
+  const [one, other] = [index.collect(request, cluster), index.collect(request, cluster)];
   one.next();
   const found = runSync(other);
   expect(runSync(one)).toBe(found);

@@ -1,7 +1,7 @@
 import type { SyncTask } from '@cluster-apiserver/base';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
 import type { ServedKind } from '@cluster-apiserver/model/kind';
-import type { PolicyEnvironment } from './environment.ts';
+import type { ClusterState } from './cluster-state.ts';
 import type { Matcher } from './matching.ts';
 import { PolicyRequest } from './request.ts';
 
@@ -31,8 +31,8 @@ export class CandidateIndex<One> {
     return undefined;
   }
 
-  *collect(context: AdmissionContext, environment: PolicyEnvironment): SyncTask<readonly One[]> {
-    const request = new PolicyRequest(context, environment);
+  *collect(context: AdmissionContext, cluster: ClusterState): SyncTask<readonly One[]> {
+    const request = new PolicyRequest(context, cluster);
     const candidates: One[] = [];
     for (const one of this.#all) {
       if (this.#matcherOf(one).canMatch(request)) candidates.push(one);

@@ -1,4 +1,4 @@
-export { createPolicyEnvironment, type PolicyEnvironment } from './environment.ts';
+export { createClusterState, type ClusterState } from './cluster-state.ts';
 export { createMutatingAdmissionPolicy, createValidatingAdmissionPolicy } from './policy-plugins.ts';
 export { reservedNames } from './reserved-names.ts';
 export {

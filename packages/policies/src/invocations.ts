@@ -2,7 +2,7 @@ import type { SyncTask } from '@cluster-apiserver/base';
 import type { ParamRef, PolicySpec } from '@cluster-apiserver/kinds';
 import type { KubeObject, ServedKind } from '@cluster-apiserver/model/kind';
 import type { CompiledBinding, CompiledPolicy } from './compiled.ts';
-import type { PolicyEnvironment } from './environment.ts';
+import type { ClusterState } from './cluster-state.ts';
 import type { ActivePolicy } from './bind-policies.ts';
 import { ConfigurationError, type ParamObjects, findParams, requireParams } from './params.ts';
 import type { PolicyRequest } from './request.ts';
@@ -34,11 +34,11 @@ export function* collectInvocations<Policy extends AnyPolicy, Binding extends An
   { policy, bindings }: ActivePolicy<Policy, Binding>,
   matched: ServedKind,
   request: PolicyRequest,
-  environment: PolicyEnvironment,
+  cluster: ClusterState,
 ): SyncTask<readonly (Invocation<Policy, Binding> | Misconfiguration<Policy, Binding>)[]> {
   let objects: ParamObjects | undefined;
   try {
-    objects = requireParams(policy.policy.spec.paramKind, environment);
+    objects = requireParams(policy.policy.spec.paramKind, cluster);
   } catch (error) {
     return [toMisconfiguration(policy, undefined, error)];
   }

@@ -73,7 +73,7 @@ export function* mutateByPolicies(
     yield;
     const matched = one.policy.matches(request);
     if (!matched) continue;
-    for (const invocation of yield* collectInvocations(one, matched, request, options.environment)) {
+    for (const invocation of yield* collectInvocations(one, matched, request, options.cluster)) {
       const { policy, binding, fault } = invocation;
       if (fault !== undefined) failures.push({ policy, binding, message: fault, reason: 'Forbidden' });
       else if (isReinvocable(invocation) || !request.context.reinvocation) invocations.push(invocation);

@@ -14,7 +14,7 @@ import { compileValidations, validateByPolicies } from './validating.ts';
 
 /** Applies the active MutatingAdmissionPolicies. */
 export function createMutatingAdmissionPolicy(options: PolicyPluginOptions): FollowingPlugin {
-  const { environment, clock } = options;
+  const { cluster, clock } = options;
   const sources = openPolicySources(options, {
     policy: (object: MutatingAdmissionPolicy) => compilePolicy(object, compileMutations),
     binding: (object: MutatingAdmissionPolicyBinding) => compileBinding(object),
@@ -24,7 +24,7 @@ export function createMutatingAdmissionPolicy(options: PolicyPluginOptions): Fol
     reinvocable: true,
     mutate: withActive(sources, (context, active) => {
       if (active.length === 0 || !context.object) return context.object;
-      const request = new PolicyRequest(context, environment);
+      const request = new PolicyRequest(context, cluster);
       return runTask(clock, context.call, mutateByPolicies(active, request, options));
     }),
     close: () => sources.fromApi.close(),
@@ -33,7 +33,7 @@ export function createMutatingAdmissionPolicy(options: PolicyPluginOptions): Fol
 
 /** Evaluates the active ValidatingAdmissionPolicies. */
 export function createValidatingAdmissionPolicy(options: PolicyPluginOptions): FollowingPlugin {
-  const { environment, clock } = options;
+  const { cluster, clock } = options;
   const sources = openPolicySources(options, {
     policy: (object: ValidatingAdmissionPolicy) => compilePolicy(object, compileValidations),
     binding: (object: ValidatingAdmissionPolicyBinding) => compileBinding(object),
@@ -42,7 +42,7 @@ export function createValidatingAdmissionPolicy(options: PolicyPluginOptions): F
     name: 'ValidatingAdmissionPolicy',
     validate: withActive(sources, (context, active) => {
       if (active.length === 0) return undefined;
-      const request = new PolicyRequest(context, environment);
+      const request = new PolicyRequest(context, cluster);
       return chain(runTask(clock, context.call, validateByPolicies(active, request, options)), () => undefined);
     }),
     close: () => sources.fromApi.close(),

@@ -3,7 +3,7 @@ import type { AdmissionPlugin } from '@cluster-apiserver/gates';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { Resource } from '@cluster-apiserver/registry';
 import { type ActivePolicy, bindPolicies } from './bind-policies.ts';
-import type { PolicyEnvironment } from './environment.ts';
+import type { ClusterState } from './cluster-state.ts';
 import { getPolicySources } from './applicable-sources.ts';
 import { CompiledObjects, FollowedObjects } from './followed-objects.ts';
 import type { Sources } from './active.ts';
@@ -13,7 +13,7 @@ import { compileStaticObjects, type StaticPolicies, type StaticSource } from './
 
 /** What evaluating policies needs besides the request. */
 export interface EvaluateOptions {
-  readonly environment: PolicyEnvironment;
+  readonly cluster: ClusterState;
   readonly measures: PolicyMeasures;
   readonly clock: Clock;
 }
@@ -47,7 +47,7 @@ export function openPolicySources<
   Policy extends Matcher & { readonly name: string },
   Binding extends { readonly policyName: string },
 >(
-  { policies, bindings, staticObjects, environment, clock, compileFailed }: PolicyPluginOptions,
+  { policies, bindings, staticObjects, cluster, clock, compileFailed }: PolicyPluginOptions,
   compile: Compile<Policy, Binding>,
 ): Sources<ActivePolicy<Policy, Binding>> {
   const compiledPolicies = new CompiledObjects(policies, (object) => compile.policy(object));
@@ -69,7 +69,7 @@ export function openPolicySources<
       compileFailed,
     }),
     matcherOf: ({ policy }) => policy,
-    environment,
+    cluster,
     clock,
   };
 }

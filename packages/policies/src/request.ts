@@ -12,7 +12,7 @@ import type { AdmissionContext } from '@cluster-apiserver/gates';
 import type { KubeObject, ServedKind } from '@cluster-apiserver/model/kind';
 import { type JsonPatch, applyJsonPatch } from '@cluster-apiserver/model/patch';
 import { decode, type ObjectSchema, WrongTypeError } from '@cluster-apiserver/model/schema';
-import type { PolicyEnvironment } from './environment.ts';
+import type { ClusterState } from './cluster-state.ts';
 
 export { nameOf } from '@cluster-apiserver/gates';
 
@@ -21,20 +21,20 @@ export class PolicyRequest {
   readonly context: AdmissionContext;
   /** Shared by the expressions of all policies. */
   readonly budget: Budget;
-  readonly #environment: PolicyEnvironment;
+  readonly #cluster: ClusterState;
   #namespace: KubeObject | undefined;
   /** By the resource of the version of the objects; without parameters. */
   #values: Map<ServedKind, Bindings> | undefined;
 
-  constructor(context: AdmissionContext, environment: PolicyEnvironment, budget = new Budget(requestStepsMax)) {
+  constructor(context: AdmissionContext, cluster: ClusterState, budget = new Budget(requestStepsMax)) {
     this.context = context;
     this.budget = budget;
-    this.#environment = environment;
+    this.#cluster = cluster;
   }
 
   /** The same write with another object. */
   withObject(object: KubeObject): PolicyRequest {
-    return new PolicyRequest({ ...this.context, object }, this.#environment, this.budget);
+    return new PolicyRequest({ ...this.context, object }, this.#cluster, this.budget);
   }
 
   /** Only for creations and updates. */
@@ -51,7 +51,7 @@ export class PolicyRequest {
   }
 
   get equivalents(): readonly ServedKind[] {
-    return this.#environment.findEquivalents(this.context.resource);
+    return this.#cluster.findEquivalents(this.context.resource);
   }
 
   /** Whether the object is a namespace; it is taken to be in itself. */
@@ -71,7 +71,7 @@ export class PolicyRequest {
   get namespaceObject(): KubeObject | undefined {
     const { namespace } = this.context;
     if (namespace === undefined || this.isNamespace) return undefined;
-    this.#namespace ??= this.#environment.namespace(namespace) ?? {
+    this.#namespace ??= this.#cluster.namespace(namespace) ?? {
       kind: 'Namespace',
       apiVersion: 'v1',
       metadata: { name: namespace, labels: { 'kubernetes.io/metadata.name': namespace } },
@@ -88,8 +88,7 @@ export class PolicyRequest {
   /** The variables of an expression, with objects in the version of the resource by which the policy matched. */
   getValues(matched: ServedKind, params: KubeObject | undefined): Bindings {
     this.#values ??= new Map();
-    const known =
-      this.#values.get(matched) ?? createAdmissionValues(new RequestValues(this, this.#environment, matched));
+    const known = this.#values.get(matched) ?? createAdmissionValues(new RequestValues(this, this.#cluster, matched));
     this.#values.set(matched, known);
     return params ? new BindingsWithParams(known, fromApiJson(params)) : known;
   }
@@ -132,7 +131,7 @@ export class PolicyRequest {
 
   /** Converts an object of that resource to the version in which it is stored. */
   toStored(matched: ServedKind, object: KubeObject): KubeObject {
-    return this.#isSubresource(matched) ? object : this.#environment.asStored(matched, object);
+    return this.#isSubresource(matched) ? object : this.#cluster.asStored(matched, object);
   }
 
   /** Whether the object is of the kind of a subresource, which is the same in all versions of its resource. */
@@ -143,7 +142,7 @@ export class PolicyRequest {
 
   toServed(matched: ServedKind, object: KubeObject | undefined): KubeObject | undefined {
     if (!object || this.#isSubresource(matched)) return object;
-    return this.#environment.asServed(matched, object);
+    return this.#cluster.asServed(matched, object);
   }
 
   /** The request of an AdmissionReview, without objects. */
@@ -182,12 +181,12 @@ export class PolicyRequest {
 /** What expressions read of a request; each part is made when it is read. */
 class RequestValues implements AdmissionValues {
   readonly #request: PolicyRequest;
-  readonly #environment: PolicyEnvironment;
+  readonly #cluster: ClusterState;
   readonly #matched: ServedKind;
 
-  constructor(request: PolicyRequest, environment: PolicyEnvironment, matched: ServedKind) {
+  constructor(request: PolicyRequest, cluster: ClusterState, matched: ServedKind) {
     this.#request = request;
-    this.#environment = environment;
+    this.#cluster = cluster;
     this.#matched = matched;
   }
 
@@ -211,7 +210,7 @@ class RequestValues implements AdmissionValues {
     const { user, call, resource, subresource = '', namespace = '', name = '' } = this.#request.context;
     return {
       user,
-      authorize: (question) => this.#environment.authorize(question, call),
+      authorize: (question) => this.#cluster.authorize(question, call),
       requestResource: { group: resource.group, resource: resource.plural, subresource, namespace, name },
     };
   }

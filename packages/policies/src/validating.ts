@@ -73,7 +73,7 @@ export function* validateByPolicies(
     const matched = one.policy.matches(request);
     if (!matched) continue;
     const annotations = new Annotations();
-    for (const invocation of yield* collectInvocations(one, matched, request, options.environment)) {
+    for (const invocation of yield* collectInvocations(one, matched, request, options.cluster)) {
       const { policy, binding, fault } = invocation;
       if (fault === undefined) {
         const denial = yield* enforce(invocation, request, annotations, options);

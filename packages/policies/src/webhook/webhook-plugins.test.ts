@@ -65,7 +65,7 @@ const configurationsOf = (...webhooks: MutatingWebhook[]): Resource => {
 
 const options = (...webhooks: MutatingWebhook[]) => ({
   configurations: configurationsOf(...webhooks),
-  environment: {
+  cluster: {
     findEquivalents: () => [],
     asServed: (_: object, object: KubeObject) => object,
     asStored: (_: object, object: KubeObject) => object,

@@ -1,7 +1,7 @@
 import { chain, runTask, type SyncTask } from '@cluster-apiserver/base';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { Resource } from '@cluster-apiserver/registry';
-import type { PolicyEnvironment } from '../environment.ts';
+import type { ClusterState } from '../cluster-state.ts';
 import { getWebhookSources } from '../applicable-sources.ts';
 import { CompiledObjects, FollowedObjects } from '../followed-objects.ts';
 import { type Sources, withActive } from '../active.ts';
@@ -18,14 +18,14 @@ export interface WebhookPluginOptions extends InvokeOptions {
   readonly configurations: Resource;
   /** Configurations from static manifests; undefined if none are configured. */
   readonly staticObjects: StaticSource<readonly KubeObject[]> | undefined;
-  readonly environment: PolicyEnvironment;
+  readonly cluster: ClusterState;
   /** Called for an internal error; compilation is retried. */
   readonly compileFailed: (error: unknown) => void;
 }
 
 /** Calls the webhooks of MutatingWebhookConfigurations. */
 export function createMutatingAdmissionWebhook(options: WebhookPluginOptions): FollowingPlugin {
-  const { environment, clock } = options;
+  const { cluster, clock } = options;
   const sources = openWebhookSources(options);
   const mutating = new MutatingWebhooks(options);
   return {
@@ -34,7 +34,7 @@ export function createMutatingAdmissionWebhook(options: WebhookPluginOptions): F
     reinvokedByOwnChanges: true,
     mutate: withActive(sources, (context, webhooks, all) => {
       if (webhooks.length === 0) return context.object;
-      const request = new PolicyRequest(context, environment);
+      const request = new PolicyRequest(context, cluster);
       return runTask(clock, context.call, mutating.mutate(webhooks, all, request));
     }),
     close: () => sources.fromApi.close(),
@@ -43,13 +43,13 @@ export function createMutatingAdmissionWebhook(options: WebhookPluginOptions): F
 
 /** Calls the webhooks of ValidatingWebhookConfigurations. */
 export function createValidatingAdmissionWebhook(options: WebhookPluginOptions): FollowingPlugin {
-  const { environment, clock } = options;
+  const { cluster, clock } = options;
   const sources = openWebhookSources(options);
   return {
     name: 'ValidatingAdmissionWebhook',
     validate: withActive(sources, (context, webhooks) => {
       if (webhooks.length === 0) return undefined;
-      const request = new PolicyRequest(context, environment);
+      const request = new PolicyRequest(context, cluster);
       return chain(runTask(clock, context.call, validateByWebhooks(webhooks, request, options)), () => undefined);
     }),
     close: () => sources.fromApi.close(),
@@ -61,7 +61,7 @@ function openWebhookSources({
   configurations,
   staticObjects,
   clients,
-  environment,
+  cluster,
   clock,
   compileFailed,
 }: WebhookPluginOptions): Sources<CompiledWebhook> {
@@ -77,7 +77,7 @@ function openWebhookSources({
       compileFailed,
     }),
     matcherOf: (webhook) => webhook,
-    environment,
+    cluster,
     clock,
   };
 }

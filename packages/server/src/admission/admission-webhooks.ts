@@ -8,7 +8,7 @@ import {
   type AdmissionWebhookMeasures,
   createMutatingAdmissionWebhook,
   createValidatingAdmissionWebhook,
-  type PolicyEnvironment,
+  type ClusterState,
   WebhookClients,
   type WebhookPluginOptions,
 } from '@cluster-apiserver/policies';
@@ -26,7 +26,7 @@ export interface WebhookCalls extends Pick<WebhookPluginOptions, 'clients' | 'fa
 
 export interface WebhookDependencies {
   readonly api: LiveApi;
-  readonly policyEnvironment: PolicyEnvironment;
+  readonly clusterState: ClusterState;
   readonly openManifests: OpenManifests;
   readonly webhookCalls: WebhookCalls;
   readonly clock: Clock;
@@ -81,7 +81,7 @@ const plugins = {
 /** Undefined if the server does not serve the kind of the webhook configurations. */
 export async function openAdmissionWebhook(
   name: keyof typeof plugins,
-  { api, policyEnvironment, openManifests, webhookCalls, clock, random, log }: WebhookDependencies,
+  { api, clusterState, openManifests, webhookCalls, clock, random, log }: WebhookDependencies,
   cleanup: CleanupStack,
 ): Promise<AdmissionPlugin | undefined> {
   const { kindName, type, openPlugin } = plugins[name];
@@ -93,7 +93,7 @@ export async function openAdmissionWebhook(
     staticObjects: await openManifests(name, [configurations], (manifests) =>
       buildStaticWebhooks(manifests, configurations),
     ),
-    environment: policyEnvironment,
+    cluster: clusterState,
     clients,
     measures: measures[type],
     failed,

@@ -19,7 +19,7 @@ import {
   describeUnknownPlugin,
   type Namespaces,
 } from '@cluster-apiserver/gates';
-import { createConditionMeasures, createPolicyEnvironment, reservedNames } from '@cluster-apiserver/policies';
+import { createConditionMeasures, createClusterState, reservedNames } from '@cluster-apiserver/policies';
 import type { LiveApi } from '@cluster-apiserver/registry';
 import type { ServerContext } from '../configuration/context.ts';
 import { openAdmissionWebhook, openWebhookCalls } from './admission-webhooks.ts';
@@ -58,10 +58,10 @@ export async function openAdmission(
         .warn('admission plugin is deprecated; remove it from --enable-admission-plugins', { plugin });
   const conditionMeasures = createConditionMeasures(metrics);
   const openManifests = createManifestOpener(configuration, context, cleanup);
-  const policyEnvironment = createPolicyEnvironment({ api, authorizer });
-  const policies = { api, policyEnvironment, openManifests, conditionMeasures, metrics, clock, log };
+  const clusterState = createClusterState({ api, authorizer });
+  const policies = { api, clusterState, openManifests, conditionMeasures, metrics, clock, log };
   const webhookCalls = openWebhookCalls(settings.webhookServices, { metrics, log, clock, conditionMeasures }, cleanup);
-  const webhooks = { api, policyEnvironment, openManifests, webhookCalls, clock, random, log };
+  const webhooks = { api, clusterState, openManifests, webhookCalls, clock, random, log };
   /** Undefined if the plugin would have nothing to check. */
   const plugins: Readonly<Record<AdmissionPluginName, () => Opened | Promise<Opened>>> = {
     AlwaysAdmit: () => undefined,

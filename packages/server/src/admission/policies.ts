@@ -7,7 +7,7 @@ import {
   type OpenConditionMeasures,
   createMutatingAdmissionPolicy,
   createValidatingAdmissionPolicy,
-  type PolicyEnvironment,
+  type ClusterState,
 } from '@cluster-apiserver/policies';
 import type { LiveApi } from '@cluster-apiserver/registry';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
@@ -25,7 +25,7 @@ const plugins = {
 
 export interface PolicyDependencies {
   readonly api: LiveApi;
-  readonly policyEnvironment: PolicyEnvironment;
+  readonly clusterState: ClusterState;
   readonly openManifests: OpenManifests;
   readonly conditionMeasures: OpenConditionMeasures;
   readonly metrics: Metrics;
@@ -36,7 +36,7 @@ export interface PolicyDependencies {
 /** The plugin for a kind of policies; undefined if the server does not serve them. */
 export async function openPolicies(
   policyKind: keyof typeof plugins,
-  { api, policyEnvironment, openManifests, conditionMeasures, metrics, clock, log }: PolicyDependencies,
+  { api, clusterState, openManifests, conditionMeasures, metrics, clock, log }: PolicyDependencies,
   cleanup: CleanupStack,
 ): Promise<AdmissionPlugin | undefined> {
   const { openPlugin, createMeasures } = plugins[policyKind];
@@ -50,7 +50,7 @@ export async function openPolicies(
     staticObjects: await openManifests(policyKind, [policies, bindings], (manifests) =>
       buildStaticPolicies(manifests, { policies, bindings }),
     ),
-    environment: policyEnvironment,
+    cluster: clusterState,
     measures: createMeasures(metrics, conditionMeasures),
     clock,
     compileFailed: (error) =>

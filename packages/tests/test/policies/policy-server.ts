@@ -15,7 +15,7 @@ import type { ApiResponse } from '@cluster-apiserver/pipeline';
 import {
   createMutatingAdmissionPolicy,
   createMutatingAdmissionWebhook,
-  createPolicyEnvironment,
+  createClusterState,
   type StaticPolicies,
   type StaticSource,
   createValidatingAdmissionPolicy,
@@ -113,7 +113,7 @@ export async function openPolicyServer({
   });
   const { resources, reportedErrors: faults } = pipeline;
   const resourceOf = (plural: string): Resource => resources.find(({ served }) => served.plural === plural) as Resource; // all kinds are served
-  const environment = createPolicyEnvironment({ api: pipeline.api, authorizer });
+  const cluster = createClusterState({ api: pipeline.api, authorizer });
   const compileFailed = (error: unknown): void => void pipeline.reportedErrors.push(error);
   let counted: string[] = [];
   const count = (...what: readonly unknown[]): void => void counted.push(what.join(' '));
@@ -127,7 +127,7 @@ export async function openPolicyServer({
     bindings: resourceOf(bindingsOf[type]),
     staticObjects: type === 'validating' ? fromFiles.validating : undefined,
     clock,
-    environment,
+    cluster,
     measures: {
       conditions,
       checked: (...what: readonly unknown[]) => count('checked', ...what.slice(0, -1)), // without the duration
@@ -137,7 +137,7 @@ export async function openPolicyServer({
   const mutating = createMutatingAdmissionPolicy(pluginOptions('mutating'));
   const validating = createValidatingAdmissionPolicy(pluginOptions('validating'));
   const webhookOptions = {
-    environment,
+    cluster,
     clients: new WebhookClients({
       open: () => ({ send: webhook, retire: () => {}, close: () => {} }),
       resolveService: () => undefined,

@@ -8,7 +8,7 @@ import { textOfItemKey } from '@cluster-apiserver/storage';
 import { ConfigurationError, type ParamObjects } from './params.ts';
 
 /** What policies and webhooks read from the server, all from the watch cache. */
-export interface PolicyEnvironment {
+export interface ClusterState {
   /** The resources that serve the same objects in other groups or versions. */
   findEquivalents(resource: ServedKind): readonly ServedKind[];
   /** Converts a stored object to the version of this resource. */
@@ -22,12 +22,12 @@ export interface PolicyEnvironment {
   params(kind: ParamKind): ParamObjects | undefined;
 }
 
-export interface PolicyEnvironmentOptions {
+export interface ClusterStateOptions {
   readonly api: LiveApi;
   readonly authorizer: Authorizer;
 }
 
-export function createPolicyEnvironment({ api, authorizer }: PolicyEnvironmentOptions): PolicyEnvironment {
+export function createClusterState({ api, authorizer }: ClusterStateOptions): ClusterState {
   /** Cached, because every write in a namespace reads it. */
   const decodedNamespaces = new WeakMap<object, KubeObject>();
   const namespaces = api.current.ofVersion(namespaceKind);
