@@ -8,13 +8,14 @@ import { audit } from './stages/audit.ts';
 import { authenticate, type ReportRejection } from './stages/authenticate.ts';
 import { authorize } from './stages/authorize.ts';
 import { setDeadline } from './stages/deadline.ts';
-import { identify } from './stages/identify.ts';
+import { type FindServed, identify } from './stages/identify.ts';
 import { impersonate } from './stages/impersonate.ts';
 import { type InFlightLimits, type InFlightMeasures, limitInFlight } from './stages/in-flight.ts';
 import { refuse } from './stages/refuse.ts';
 
 export interface ChainOptions extends AnswerOptions {
   readonly random: Random;
+  readonly find: FindServed;
   readonly requestTimeoutMs: number;
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
@@ -37,6 +38,6 @@ export function buildHandlerChain(options: ChainOptions, routes: Handler<Authent
   const limited = limitInFlight(options.inFlightLimits, inFlightMeasures, authorized);
   const authenticated = authenticate(authenticator, reportRejection, impersonate(authorizer, limited));
   const accepted = refuse(allowedOrigin, inFlightMeasures, setDeadline(clock, options.requestTimeoutMs, authenticated));
-  const handler = answer(options, identify(random, audit(auditor, accepted)));
+  const handler = answer(options, identify(random, options.find, audit(auditor, accepted)));
   return (request) => handler(new RequestContext(request, new LatencyTracker(clock)));
 }

@@ -26,6 +26,8 @@ export type { ReportFault } from './stages/answer.ts';
 export type { ReportRejection } from './stages/authenticate.ts';
 export type { InFlightMeasures } from './stages/in-flight.ts';
 export type { EndedRequest, RequestLog } from './stages/log-requests.ts';
+export { createServedVersions, type ServedVersions } from './served-versions.ts';
+export type { FindServed } from './stages/identify.ts';
 export type { MeasuredRequest, Measures } from './stages/measure.ts';
 export { watchEnds } from './watch-end.ts';
 export { rootRoutes } from './zpages/listed-paths.ts';

@@ -1,5 +1,6 @@
 import type { Call, LatencyTracker } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
+import type { ServedKind } from '@cluster-apiserver/model/kind';
 import type { AuditRecorder } from './audit.ts';
 import type { ApiRequest } from './exchange.ts';
 import type { RequestInfo } from './request-info.ts';
@@ -19,6 +20,8 @@ export interface ReceivedContext {
 export interface RequestInfoContext extends ReceivedContext {
   readonly auditId: string;
   readonly info: RequestInfo;
+  /** The kind in the version that the path names, as it is served when the request arrives. */
+  readonly served?: ServedKind | undefined;
   /** Texts of Warning headers, each once. `addWarning` adds to them. */
   warnings: ReadonlySet<string>;
   /** Undefined if the request is not audited. */
@@ -45,6 +48,7 @@ export class RequestContext implements ReceivedContext {
   readonly trace: RequestTrace | undefined = undefined;
   readonly auditId: string | undefined = undefined;
   readonly info: RequestInfo | undefined = undefined;
+  readonly served: ServedKind | undefined = undefined;
   warnings: ReadonlySet<string> | undefined = undefined;
   readonly audit: AuditRecorder | undefined = undefined;
   readonly call: Call | undefined = undefined;

@@ -1,7 +1,7 @@
 import { type Clock, getOwn, invariant } from '@cluster-apiserver/base';
 import type { Authorizer } from '@cluster-apiserver/gates';
 import { StatusError } from '@cluster-apiserver/model';
-import type { ApiVersion, Review } from '@cluster-apiserver/model/kind';
+import type { ApiVersion, Review, ServedKind } from '@cluster-apiserver/model/kind';
 import type { ApiSnapshot, LiveApi, Resource } from '@cluster-apiserver/registry';
 import type { Endpoint, EndpointScope, HandlerName } from './endpoints/endpoint.ts';
 import { endpointsOf } from './endpoints/endpoints.ts';
@@ -47,7 +47,7 @@ interface ResourceRoutes {
 
 /** What the router knows of one snapshot. */
 interface RouteTable {
-  readonly routes: ReadonlyMap<string, ResourceRoutes>;
+  readonly routes: ReadonlyMap<ServedKind, ResourceRoutes>;
   readonly groups: ReadonlySet<string>;
   /** With their groups. */
   readonly versions: ReadonlySet<string>;
@@ -76,7 +76,7 @@ export function createRouter(options: RouteOptions): Handler<AuthenticatedContex
       ...ofReviews,
     ];
     return {
-      routes: new Map(all.map(({ served, routes }) => [keyOf(served), routes])),
+      routes: new Map(all.map(({ served, routes }) => [served, routes])),
       groups: new Set(['', ...all.map(({ served }) => served.group)]),
       versions: new Set(all.map(({ served: { group, version } }) => `${group}/${version}`)),
     };
@@ -89,7 +89,7 @@ export function createRouter(options: RouteOptions): Handler<AuthenticatedContex
     const info = context.info.resource;
     const { routes, groups } = table;
     if (!info) return (isMissingVersion(table, context.info.path) ? notFound : options.nonResourceRouter)(context);
-    const found = routes.get(`${info.group}/${info.version}/${info.plural}`);
+    const found = context.served && routes.get(context.served);
     if (found) return handlerFor(found, info, context.request.method)(context);
     // Unknown groups get a plain 404. In a served group, an unknown version or resource is answered with a Status.
     return (groups.has(info.group) ? notFound : options.nonResourceRouter)(context);
@@ -102,8 +102,6 @@ function isMissingVersion({ groups, versions }: RouteTable, path: string): boole
   const [group, version] = root === 'api' ? ['', rest[0]] : root === 'apis' && rest[0] ? rest : [];
   return group !== undefined && groups.has(group) && !!version && !versions.has(`${group}/${version}`);
 }
-
-const keyOf = ({ group, version, plural }: ApiVersion | Review): string => `${group}/${version}/${plural}`;
 
 function routesOf(
   kind: ApiVersion | Review,

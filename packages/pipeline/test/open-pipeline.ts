@@ -9,6 +9,7 @@ import { openTestRegistry } from '../../registry/test/open-test-registry.ts';
 import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
 import type { ChainOptions } from '../src/chain.ts';
 import type { ApiRequest, ApiResponse, Handler } from '../src/exchange.ts';
+import { createServedVersions } from '../src/served-versions.ts';
 import type { WatchMeasures } from '../src/handlers/watch.ts';
 import type { Endpoint } from '../src/endpoints/endpoint.ts';
 import type { RouteOptions } from '../src/router.ts';
@@ -100,6 +101,7 @@ export async function openPipeline({
     {
       clock,
       random,
+      find: createServedVersions(routeOptions.api, routeOptions.reviews).find,
       requestTimeoutMs,
       allowedOrigin: () => false,
       authenticator: { authenticate: () => user },

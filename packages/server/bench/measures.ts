@@ -23,11 +23,6 @@ const user = { name: 'someone', groups: [] };
 const authenticator = { authenticate: () => user };
 const authorizer = { authorize: () => ({ verdict: 'allow' }) as const };
 const response = { status: 200, headers: {}, body: Buffer.alloc(1_200) };
-const versions = {
-  list: () => served,
-  find: (_: string, __: string, plural: string) => served.find((one) => one.plural === plural),
-  onChange: () => {},
-};
 const account = served.find(({ plural }) => plural === 'serviceaccounts');
 if (!account) throw new Error('there are no service accounts');
 const read = createReadMeasures(metrics)(account);
@@ -35,6 +30,7 @@ const read = createReadMeasures(metrics)(account);
 const common = {
   clock,
   random: systemRandom(),
+  find: () => account,
   requestTimeoutMs: 60_000,
   allowedOrigin: () => false,
   inFlightLimits: { readOnly: 400, mutating: 200 },
@@ -47,8 +43,8 @@ const counting = buildHandlerChain(
     ...common,
     authenticator: createMeasuredAuthenticator(authenticator, clock, metrics),
     authorizer: createMeasuredAuthorizer(authorizer, clock, metrics),
-    inFlightMeasures: createInFlightMeasures(metrics, versions, clock, cleanup),
-    measures: createRequestMeasures(metrics, versions, clock),
+    inFlightMeasures: createInFlightMeasures(metrics, clock, cleanup),
+    measures: createRequestMeasures(metrics, clock, () => {}),
   },
   () => {
     read.consistent(0.2, true);

@@ -31,7 +31,7 @@ const limited = (readOnly: number, mutating: number): Handler<AuthenticatedConte
         used[kind] = seats;
       },
       refused: () => {},
-      rejected: (kind, _, { verb }) => void rejected.push(`${kind} ${verb}`),
+      rejected: (kind, { info: { verb } }) => void rejected.push(`${kind} ${verb}`),
     },
     () => new Promise((answer, fail) => working.push({ answer, fail })),
   );
@@ -166,7 +166,7 @@ describe('while its body arrives a write', () => {
       {
         used: (kind, seats) => (used[kind] = seats),
         refused: () => {},
-        rejected: (kind, _, { verb }) => void rejected.push(`${kind} ${verb}`),
+        rejected: (kind, { info: { verb } }) => void rejected.push(`${kind} ${verb}`),
       },
       async ({ seat }) => {
         seat?.release();

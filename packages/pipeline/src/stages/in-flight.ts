@@ -1,9 +1,8 @@
 import { settle } from '@cluster-apiserver/base';
 import { mastersGroup } from '@cluster-apiserver/gates';
 import { type Allocate, type BodySource, isReady } from '../body-source.ts';
-import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
-import type { AuthenticatedContext, Seat } from '../request-context.ts';
-import type { RequestInfo } from '../request-info.ts';
+import type { ApiResponse, Handler } from '../exchange.ts';
+import type { AuthenticatedContext, RequestInfoContext, Seat } from '../request-context.ts';
 import { textResponse } from '../responses.ts';
 
 /** The label `request_kind` of upstream's metrics. */
@@ -15,9 +14,9 @@ export type InFlightLimits = Readonly<Record<RequestKind, number>>;
 export interface InFlightMeasures {
   /** Called when the number of used seats has changed. */
   used(kind: RequestKind, seats: number): void;
-  rejected(kind: RequestKind, request: ApiRequest, info: RequestInfo): void;
+  rejected(kind: RequestKind, context: RequestInfoContext): void;
   /** The listener refused a request of a connection with too many others. */
-  refused(request: ApiRequest, info: RequestInfo): void;
+  refused(context: RequestInfoContext): void;
 }
 
 /**
@@ -36,9 +35,8 @@ export function limitInFlight(
   const kindOf = ({ info }: AuthenticatedContext): RequestKind =>
     readOnlyVerbs.has(info.verb) ? 'readOnly' : 'mutating';
   const reject = (context: AuthenticatedContext): ApiResponse => {
-    const { auditId, request, info } = context;
-    measures.rejected(kindOf(context), request, info);
-    return textResponse(auditId, 429, 'Too many requests, please try again later.\n', { 'retry-after': '1' });
+    measures.rejected(kindOf(context), context);
+    return textResponse(context.auditId, 429, 'Too many requests, please try again later.\n', { 'retry-after': '1' });
   };
   const failed = (error: unknown, context: SeatedContext): ApiResponse => {
     context.seat.release();

@@ -1,3 +1,4 @@
+import type { ServedKind } from '@cluster-apiserver/model/kind';
 import { isReady } from '../body-source.ts';
 import type { ApiRequest, ApiResponse } from '../exchange.ts';
 import type { DeadlineContext, ReceivedContext } from '../request-context.ts';
@@ -19,6 +20,8 @@ export interface MeasuredRequest {
   readonly request: ApiRequest;
   /** Undefined for a preflight request of a browser. */
   readonly info: RequestInfo | undefined;
+  /** The kind that the request is about; undefined if it names none that is served. */
+  readonly served: ServedKind | undefined;
   readonly code: number;
   readonly seconds: number;
   /** Seconds without the time spent waiting for admission webhooks. */
@@ -44,9 +47,9 @@ export function recordResponse(measures: Measures, context: ReceivedContext, res
 }
 
 function record(measures: Measures, context: ReceivedContext, code: number, bytes: number | undefined): void {
-  const { info, call }: Partial<DeadlineContext> = context; // added by later stages
+  const { info, served, call }: Partial<DeadlineContext> = context; // added by later stages
   const { request, latency } = context;
   const seconds = latency.sinceStartMs() / 1000;
   const ownSeconds = seconds - latency.totalMs('webhooks') / 1000;
-  measures.record({ request, info, code, seconds, ownSeconds, bytes, trace: call?.trace?.context });
+  measures.record({ request, info, served, code, seconds, ownSeconds, bytes, trace: call?.trace?.context });
 }

@@ -16,7 +16,7 @@ export const refuse =
   (context) => {
     const { info, request } = context;
     const refusal = request.refusal ?? info.fault;
-    if (refusal?.code === 429) measures.refused(request, info);
+    if (refusal?.code === 429) measures.refused(context);
     if (refusal) throw refusal;
     requireKnownOrigin(request, isAllowed);
     return next(context);

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { type Clock, CleanupStack, systemClock } from '@cluster-apiserver/base';
-import type { ApiRequest } from '@cluster-apiserver/pipeline';
+import type { InFlightMeasures } from '@cluster-apiserver/pipeline';
 import { createMetrics } from '@cluster-apiserver/telemetry';
 import { createInFlightMeasures } from './in-flight-measures.ts';
 import { exposed } from '@cluster-apiserver/testkit/exposition';
@@ -15,7 +15,7 @@ test('the gauge of requests in flight is the maximum of the last second', async 
       return () => {};
     },
   };
-  const measures = createInFlightMeasures(metrics, { find: () => undefined }, clock, new CleanupStack());
+  const measures = createInFlightMeasures(metrics, clock, new CleanupStack());
   const published = async (): Promise<string | undefined> =>
     /^apiserver_current_inflight_requests\{request_kind="readOnly"\} (\d+)$/m.exec(await exposed(metrics))?.[1];
   expect(await published()).toBe('0');
@@ -29,16 +29,12 @@ test('the gauge of requests in flight is the maximum of the last second', async 
 
 test('rejected requests are counted by request kind and by resource', async () => {
   const metrics = createMetrics({ ofProcess: false });
-  const measures = createInFlightMeasures(
-    metrics,
-    { find: () => undefined },
-    { ...systemClock, after: () => () => {} },
-    new CleanupStack(),
-  );
+  const measures = createInFlightMeasures(metrics, { ...systemClock, after: () => () => {} }, new CleanupStack());
   const info = { path: '/x', query: new URLSearchParams(), resource: undefined };
-  const request = (method: string): ApiRequest => ({ method }) as ApiRequest; // nothing else of it is read
-  measures.rejected('readOnly', request('GET'), { ...info, verb: 'get' });
-  measures.rejected('mutating', request('BREW'), { ...info, verb: 'brew' });
+  const context = (method: string, verb: string): Parameters<InFlightMeasures['refused']>[0] =>
+    ({ request: { method }, info: { ...info, verb } }) as never; // nothing else of it is read
+  measures.rejected('readOnly', context('GET', 'get'));
+  measures.rejected('mutating', context('BREW', 'brew'));
   const text = await exposed(metrics);
   expect(text).toContain('apiserver_dropped_requests_total{request_kind="mutating"} 1');
   expect(text).toMatch(/^apiserver_request_terminations_total\{verb="GET",.*code="429"\} 1$/m);

@@ -1,19 +1,13 @@
 import type { Clock, CleanupStack } from '@cluster-apiserver/base';
-import type { ApiRequest, InFlightMeasures, RequestInfo } from '@cluster-apiserver/pipeline';
+import type { InFlightMeasures } from '@cluster-apiserver/pipeline';
 import type { Metrics } from '@cluster-apiserver/telemetry';
-import { createRequestLabeler, requestLabels } from './request-labels.ts';
-import type { ServedVersions } from '../api/served-versions.ts';
+import { type LabeledRequest, labelsOf, requestLabels } from './request-labels.ts';
 
 /** As in kube-apiserver, the gauge is the maximum of the last second: a scrape would miss shorter peaks. */
 const peakPeriodMs = 1000;
 
 /** Metrics of requests in flight, and of requests rejected because there were too many. */
-export function createInFlightMeasures(
-  metrics: Metrics,
-  versions: Pick<ServedVersions, 'find'>,
-  clock: Clock,
-  cleanup: CleanupStack,
-): InFlightMeasures {
+export function createInFlightMeasures(metrics: Metrics, clock: Clock, cleanup: CleanupStack): InFlightMeasures {
   const gauge = metrics.gauge({
     name: 'apiserver_current_inflight_requests',
     help: 'Maximal number of requests in flight in the last second, by request kind.',
@@ -29,7 +23,6 @@ export function createInFlightMeasures(
     help: 'Requests that the server ended in self-defense.',
     labels: { ...requestLabels, code: ['429'] },
   });
-  const labelsOf = createRequestLabeler(versions.find);
   const now = { readOnly: 0, mutating: 0 };
   const peak = { readOnly: 0, mutating: 0 };
   const publish = (): void => {
@@ -42,17 +35,16 @@ export function createInFlightMeasures(
   let cancel = (): void => {};
   publish();
   cleanup.defer('gauge of requests in flight', () => cancel());
-  const terminated = (request: ApiRequest, info: RequestInfo): void =>
-    terminations.add({ ...labelsOf(request, info), code: '429' });
+  const refused = (request: LabeledRequest): void => terminations.add({ ...labelsOf(request), code: '429' });
   return {
     used: (kind, seats) => {
       now[kind] = seats;
       if (seats > peak[kind]) peak[kind] = seats;
     },
-    rejected: (kind, request, info) => {
+    rejected: (kind, context) => {
       dropped.add({ request_kind: kind });
-      terminated(request, info);
+      refused(context);
     },
-    refused: terminated,
+    refused,
   };
 }

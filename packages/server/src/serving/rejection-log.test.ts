@@ -10,8 +10,8 @@ test('requests rejected with 429 have a line at once, and one a minute after it'
   let counted = 0;
   const measures = withRejectionLog({ used() {}, rejected: () => counted++, refused: () => counted++ }, log, clock);
   const reject = (): void => {
-    measures.rejected('readOnly', {} as never, {} as never);
-    measures.refused({} as never, {} as never);
+    measures.rejected('readOnly', {} as never);
+    measures.refused({} as never);
   };
   for (let i = 0; i < 5; i++) reject();
   expect(lines).toHaveLength(1);

@@ -14,6 +14,7 @@ import {
   type ReportFault,
   type ReportRejection,
   createRouter,
+  createServedVersions,
   type VersionInfo,
 } from '@cluster-apiserver/pipeline';
 import type { Review } from '@cluster-apiserver/model/kind';
@@ -26,7 +27,6 @@ import { createInFlightMeasures } from './in-flight-measures.ts';
 import { withRejectionLog } from './rejection-log.ts';
 import { openRequestLog } from './request-log.ts';
 import { createRequestMeasures } from './request-measures.ts';
-import { createServedVersions } from '../api/served-versions.ts';
 import type { ServingSettings } from './serving-settings.ts';
 import { createWatchMeasures } from './watch-measures.ts';
 
@@ -59,14 +59,15 @@ export function createRequestHandler(
     {
       clock,
       random,
+      find: versions.find,
       requestTimeoutMs,
       allowedOrigin,
       authenticator: createMeasuredAuthenticator(authenticator, clock, metrics),
       authorizer: createMeasuredAuthorizer(authorizer, clock, metrics),
       auditor,
       inFlightLimits,
-      inFlightMeasures: withRejectionLog(createInFlightMeasures(metrics, versions, clock, cleanup), log, clock),
-      measures: createRequestMeasures(metrics, versions, clock),
+      inFlightMeasures: withRejectionLog(createInFlightMeasures(metrics, clock, cleanup), log, clock),
+      measures: createRequestMeasures(metrics, clock, versions.onChange),
       requestLog: openRequestLog(log),
       tracer,
       report,

@@ -1,18 +1,15 @@
-import type { ApiRequest, RequestInfo } from '@cluster-apiserver/pipeline';
-import type { ServedVersions } from '../api/served-versions.ts';
+import type { ServedKind } from '@cluster-apiserver/model/kind';
+import type { ApiRequest, MeasuredRequest, RequestInfo } from '@cluster-apiserver/pipeline';
 
-/** The labels of kube-apiserver for requests, without those that single metrics add. */
-export interface RequestLabels extends Readonly<Record<string, string>> {
-  readonly verb: string;
-  readonly group: string;
-  readonly version: string;
-  readonly resource: string;
-  readonly subresource: string;
-  readonly scope: string;
-  readonly component: string;
+/** What the labels of a request follow from. */
+export interface LabeledRequest extends Pick<MeasuredRequest, 'request' | 'info'> {
+  readonly served?: ServedKind | undefined;
 }
 
-/** Their declaration for metrics. The labeler bounds the values. */
+/** The labels of kube-apiserver for requests, without those that single metrics add. */
+export type RequestLabels = Readonly<Record<keyof typeof requestLabels, string>>;
+
+/** Their declaration for metrics. `labelsOf` bounds the values. */
 export const requestLabels = {
   verb: 'any',
   group: 'any',
@@ -49,11 +46,10 @@ export function verbLabel(request: ApiRequest, info: RequestInfo | undefined): s
   return methods.has(request.method) ? request.method : otherLabel;
 }
 
-export type Scope = '' | 'cluster' | 'namespace' | 'resource';
-
 /** As in kube-apiserver, a create has the scope of one object, although its path names none. */
-export function scopeLabel({ verb, resource }: RequestInfo): Scope {
-  if (!resource) return '';
+export function scopeLabel(info: RequestInfo | undefined): '' | 'cluster' | 'namespace' | 'resource' {
+  if (!info?.resource) return '';
+  const { verb, resource } = info;
   if (resource.name !== undefined || verb === 'create') return 'resource';
   return resource.isInNamespace ? 'namespace' : 'cluster';
 }
@@ -61,33 +57,26 @@ export function scopeLabel({ verb, resource }: RequestInfo): Scope {
 /** Paths of probes and scrapers. As in kube-apiserver, they are labeled as `subresource`. */
 const probedDocuments = ['/livez', '/readyz', '/healthz', '/metrics'];
 
-export const documentLabel = (path: string): string =>
-  probedDocuments.find((document) => path === document || path.startsWith(`${document}/`)) ?? '';
+/** The subresource, or the document. Clients can send any path, so only what is served becomes a label. */
+export function subresourceLabel({ info, served }: LabeledRequest): string {
+  if (!info?.resource)
+    return probedDocuments.find((one) => info?.path === one || info?.path.startsWith(`${one}/`)) ?? '';
+  const { subresource } = info.resource;
+  if (!served || subresource === undefined) return '';
+  return served.subresourceForms.find(({ name }) => name === subresource)?.name ?? otherLabel;
+}
 
-/** Clients can send any path, so only names of served resources become labels. */
-export function createRequestLabeler(
-  find: ServedVersions['find'],
-): (request: ApiRequest, info: RequestInfo | undefined) => RequestLabels {
-  return (request, info) => {
-    const verb = verbLabel(request, info);
-    const component = 'apiserver';
-    const nothing = { verb, group: '', version: '', resource: '', scope: '', component };
-    if (!info?.resource) return { ...nothing, subresource: documentLabel(info?.path ?? '') };
-    const { subresource = '' } = info.resource;
-    const scope = scopeLabel(info);
-    const known = find(info.resource.group, info.resource.version, info.resource.plural);
-    if (!known)
-      return { ...nothing, group: otherLabel, version: otherLabel, resource: otherLabel, subresource: '', scope };
+export function labelsOf(measured: LabeledRequest): RequestLabels {
+  const { request, info, served } = measured;
+  const unserved = info?.resource ? otherLabel : '';
+  return {
+    verb: verbLabel(request, info),
     // The names of the kind, not the equal ones of the request: those are parts of its target, and labels are kept.
-    const { group, version, plural: resource } = known;
-    const form = known.subresourceForms.find(({ name }) => name === subresource);
-    return {
-      ...nothing,
-      group,
-      version,
-      resource,
-      subresource: subresource === '' ? '' : (form?.name ?? otherLabel),
-      scope,
-    };
+    group: served?.group ?? unserved,
+    version: served?.version ?? unserved,
+    resource: served?.plural ?? unserved,
+    subresource: subresourceLabel(measured),
+    scope: scopeLabel(info),
+    component: 'apiserver',
   };
 }

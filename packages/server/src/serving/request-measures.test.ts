@@ -1,28 +1,20 @@
 import { expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
-import type { ApiRequest, MeasuredRequest, RequestInfo } from '@cluster-apiserver/pipeline';
+import type { ApiRequest, FindServed, MeasuredRequest, RequestInfo } from '@cluster-apiserver/pipeline';
 import { createMetrics } from '@cluster-apiserver/telemetry';
 import { exposed } from '@cluster-apiserver/testkit/exposition';
 import { createRequestMeasures } from './request-measures.ts';
-import type { ServedVersions } from '../api/served-versions.ts';
 
 type ResourceInfo = NonNullable<RequestInfo['resource']>;
 
 const served = kinds({ eventLifetimeSeconds: 60 }).flatMap((kind) => kind.versions);
-const versions: ServedVersions = {
-  list: () => served,
-  find: (group, version, plural) =>
-    served.find((one) => one.group === group && one.version === version && one.plural === plural),
-  onChange: () => {},
-};
+const find: FindServed = ({ group, version, plural }) =>
+  served.find((one) => one.group === group && one.version === version && one.plural === plural);
 
 function open() {
   const metrics = createMetrics({ ofProcess: false });
-  const measures = createRequestMeasures(metrics, versions, {
-    ...systemClock,
-    now: () => 1_500,
-  });
+  const measures = createRequestMeasures(metrics, { ...systemClock, now: () => 1_500 }, () => {});
   return {
     measures,
     series: async (name: string): Promise<string[]> =>
@@ -53,6 +45,7 @@ function measured(
   return {
     request: request as ApiRequest, // nothing else of it is read
     info,
+    served: info.resource && find(info.resource),
     code: 200,
     seconds: 0.1,
     ownSeconds: 0.1,

@@ -1,15 +1,15 @@
 import type { Clock } from '@cluster-apiserver/base';
-import type { MeasuredRequest, Measures, RequestInfo } from '@cluster-apiserver/pipeline';
+import type { ServedKind } from '@cluster-apiserver/model/kind';
+import type { MeasuredRequest, Measures, RequestInfo, ServedVersions } from '@cluster-apiserver/pipeline';
 import { type Metrics, type Observe, secondsBuckets } from '@cluster-apiserver/telemetry';
 import {
-  documentLabel,
-  createRequestLabeler,
+  labelsOf,
   requestLabels,
   type RequestLabels,
   scopeLabel,
+  subresourceLabel,
   verbLabel,
 } from './request-labels.ts';
-import type { ServedVersions } from '../api/served-versions.ts';
 
 /** Buckets of kube-apiserver. */
 const sliSecondsBuckets = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
@@ -25,7 +25,7 @@ interface RequestSeries {
   readonly responseSize: Observe | undefined;
 }
 
-export function createRequestMeasures(metrics: Metrics, versions: ServedVersions, clock: Clock): Measures {
+export function createRequestMeasures(metrics: Metrics, clock: Clock, onChange: ServedVersions['onChange']): Measures {
   const total = metrics.counter<keyof typeof requestLabels | 'dry_run' | 'code'>({
     name: 'apiserver_request_total',
     help: 'Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response code. A watch counts when it begins.',
@@ -62,11 +62,12 @@ export function createRequestMeasures(metrics: Metrics, versions: ServedVersions
       responseSize: labels.verb === 'GET' || labels.verb === 'LIST' ? responseSizes.series(labels) : undefined,
     };
   };
-  const seriesOf = createSeriesLookup(versions, begin);
+  const table = new SeriesTable(begin);
+  onChange(() => table.clear());
   return {
     record: (measured) => {
       const { code, seconds, ownSeconds, bytes, trace } = measured;
-      const series = seriesOf(measured);
+      const series = table.find(measured);
       series.ended(code);
       const exemplar = trace && { trace, atSeconds: clock.now() / 1000 };
       series.duration(seconds, exemplar);
@@ -76,54 +77,40 @@ export function createRequestMeasures(metrics: Metrics, versions: ServedVersions
   };
 }
 
-type Level<Next> = Map<string, Next>;
+type ByVerb = Map<string, RequestSeries[]>;
 
-function levelOf<Next>(levels: Level<Level<Next>>, word: string): Level<Next> {
-  let level = levels.get(word);
-  if (!level) levels.set(word, (level = new Map<string, Next>()));
-  return level;
+/** The series of requests, found by the kind that a request was routed to. Labels bound the other words, so that no client can grow it. */
+class SeriesTable {
+  readonly #begin: (labels: RequestLabels, dryRun: string) => RequestSeries;
+  /** By the kind, or undefined, and the subresource. */
+  readonly #rows = new Map<ServedKind | undefined, Map<string, ByVerb>>();
+
+  constructor(begin: (labels: RequestLabels, dryRun: string) => RequestSeries) {
+    this.#begin = begin;
+  }
+
+  find(measured: MeasuredRequest): RequestSeries {
+    const { request, info, served } = measured;
+    const byVerb = entryOf(entryOf(this.#rows, served), subresourceLabel(measured));
+    const verb = verbLabel(request, info);
+    let series = byVerb.get(verb);
+    if (!series) byVerb.set(verb, (series = []));
+    const isDry = info !== undefined && isDryRun(info);
+    const index = scopes.indexOf(scopeLabel(info)) * 2 + Number(isDry);
+    return (series[index] ??= this.#begin(labelsOf(measured), isDry ? 'All' : ''));
+  }
+
+  clear(): void {
+    this.#rows.clear();
+  }
 }
 
-/**
- * Finds the series of a request by nested maps, one per label, so that no string or object is allocated. The labeler bounds
- * the values, so clients cannot grow the maps.
- */
-function createSeriesLookup(
-  versions: ServedVersions,
-  begin: (labels: RequestLabels, dryRun: string) => RequestSeries,
-): (measured: MeasuredRequest) => RequestSeries {
-  const labelsOf = createRequestLabeler(versions.find);
-  const byLabels = new Map<string, RequestSeries>();
-  const byWords: Level<Level<Level<Level<Level<Level<Level<RequestSeries>>>>>>> = new Map();
-  const find = ({ request, info }: MeasuredRequest, dryRun: string): RequestSeries => {
-    const labels = labelsOf(request, info);
-    const name = JSON.stringify([labels, dryRun]);
-    let series = byLabels.get(name);
-    if (!series) byLabels.set(name, (series = begin(labels, dryRun)));
-    const { verb, resource, group, version, subresource, scope } = labels;
-    const ofResource = levelOf(levelOf(byWords, verb), resource);
-    const ofVersion = levelOf(levelOf(ofResource, group), version);
-    levelOf(levelOf(ofVersion, subresource), scope).set(dryRun, series);
-    return series;
-  };
-  versions.onChange(() => {
-    byLabels.clear();
-    byWords.clear();
-  });
-  return (measured) => {
-    const { request, info } = measured;
-    const what = info?.resource;
-    const dryRun = info && isDryRun(info) ? 'All' : '';
-    const found = byWords
-      .get(verbLabel(request, info))
-      ?.get(what?.plural ?? '')
-      ?.get(what?.group ?? '')
-      ?.get(what?.version ?? '')
-      ?.get(what ? (what.subresource ?? '') : documentLabel(info?.path ?? ''))
-      ?.get(info ? scopeLabel(info) : '')
-      ?.get(dryRun);
-    return found ?? find(measured, dryRun);
-  };
+const scopes = ['', 'cluster', 'namespace', 'resource'];
+
+function entryOf<Key, Word, Value>(map: Map<Key, Map<Word, Value>>, key: Key): Map<Word, Value> {
+  let found = map.get(key);
+  if (!found) map.set(key, (found = new Map()));
+  return found;
 }
 
 /** Reads ignore the parameter. */

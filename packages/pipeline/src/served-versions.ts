@@ -1,11 +1,12 @@
-import type { ApiVersion, Review, ServedKind } from '@cluster-apiserver/model/kind';
+import type { ApiVersion, Review } from '@cluster-apiserver/model/kind';
+import type { FindServed } from './stages/identify.ts';
 import type { ApiSnapshot, LiveApi } from '@cluster-apiserver/registry';
 
 /** What clients see: the versions of all kinds that are served at present, and the reviews. */
 export interface ServedVersions {
   /** The same list until something changes. */
   readonly list: () => readonly (ApiVersion | Review)[];
-  readonly find: (group: string, version: string, plural: string) => ServedKind | undefined;
+  readonly find: FindServed;
   readonly onChange: (listener: () => void) => void;
 }
 
@@ -18,7 +19,7 @@ export function createServedVersions(api: LiveApi, reviews: readonly Review[]): 
       snapshot = api.current;
       return list;
     },
-    find: (group, version, plural) =>
+    find: ({ group, version, plural }) =>
       api.current.byPath(group, version, plural)?.served ??
       reviews.find((review) => review.group === group && review.version === version && review.plural === plural),
     onChange: (listener) => void api.onChange(listener),
