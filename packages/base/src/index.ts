@@ -27,6 +27,7 @@ export { nearestName } from './nearest-name.ts';
 export { getOwn, ownKeys, setOwn } from './own.ts';
 export { decodePemBlock, type PemBlock, pemBlocks, readCertificateBlocks } from './pem.ts';
 export { chain, firstOf, settle } from './settle.ts';
+export { Places } from './places.ts';
 export { type Random, seededRandom, systemRandom } from './random.ts';
 export { CleanupStack } from './cleanup-stack.ts';
 export { runSync, toSyncTask, largeBytesMin, runTask, awaitValue, type SyncTask, type Task } from './task.ts';

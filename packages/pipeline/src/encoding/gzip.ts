@@ -1,3 +1,4 @@
+import { Places } from '@cluster-apiserver/base';
 import { promisify } from 'node:util';
 import { constants, crc32, deflateRaw } from 'node:zlib';
 import { allocateAnew, type BodySource, isReady, ReadyBodySource } from '../body-source.ts';
@@ -81,26 +82,4 @@ const header = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 3]);
 /** The size of libuv's thread pool by default; more would only hold memory. */
 const compressorsMax = 4;
 
-/** Runs a limited number of tasks at a time, in order of arrival. */
-class ConcurrencyLimiter {
-  #free: number;
-  readonly #waiting: (() => void)[] = [];
-
-  constructor(places: number) {
-    this.#free = places;
-  }
-
-  async use<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free > 0) this.#free--;
-    else await new Promise<void>((resume) => this.#waiting.push(resume));
-    try {
-      return await work();
-    } finally {
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#free++;
-    }
-  }
-}
-
-const compressors = new ConcurrencyLimiter(compressorsMax);
+const compressors = new Places(compressorsMax);

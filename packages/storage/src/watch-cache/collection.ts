@@ -1,4 +1,4 @@
-import { type Clock, runTask } from '@cluster-apiserver/base';
+import { type Clock, type Places, runTask } from '@cluster-apiserver/base';
 import {
   CollectionDetachedError,
   CollectionSuspendedError,
@@ -10,7 +10,7 @@ import type { Call, FollowedStore } from '../store.ts';
 import type { CacheItem, CollectionDescriptor } from './collection-descriptor.ts';
 import type { CollectionState, Subscriber } from './collection-state.ts';
 import type { Freshness } from './freshness.ts';
-import { type HistoryPlaces, HistoryReader } from './history-reader.ts';
+import { HistoryReader } from './history-reader.ts';
 import { type View, withoutChanges } from './view.ts';
 import type { ItemChange } from './change-window.ts';
 
@@ -38,7 +38,8 @@ export interface CollectionOptions {
   readonly store: FollowedStore;
   readonly freshness: Freshness;
   readonly clock: Clock;
-  readonly places: HistoryPlaces;
+  /** For readers of the history. */
+  readonly places: Places;
 }
 
 /** A view from before more changes than this is read from the store: undoing each change costs some microseconds. */
@@ -53,7 +54,7 @@ export class Collection<Item extends CacheItem> {
   readonly #store: FollowedStore;
   readonly #freshness: Freshness;
   readonly #clock: Clock;
-  readonly #places: HistoryPlaces;
+  readonly #places: Places;
   /** Revisions before this one may belong to another history. */
   #historyStart = zeroRevision;
   /** The latest revision that was seen of previous histories. */
@@ -222,6 +223,7 @@ export class Collection<Item extends CacheItem> {
     this.#requireSameHistory(after);
     const { decoder, historyReaders } = this.#state;
     const reader: HistoryReader<Item> = new HistoryReader({
+      clock: this.#clock,
       places: this.#places,
       open: (from, signal) => this.#store.watch(decoder.fullKey(within), from, signal),
       decode: (set) => decoder.decodeChanges(set),

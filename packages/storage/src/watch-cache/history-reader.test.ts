@@ -1,17 +1,18 @@
 import { expect, test } from '@jest/globals';
+import { Places } from '@cluster-apiserver/base';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { HistoryReplacedError, RevisionCompactedError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { ChangeSet } from '../store.ts';
 import type { CacheItem } from './collection-descriptor.ts';
-import { HistoryPlaces, HistoryReader } from './history-reader.ts';
+import { HistoryReader } from './history-reader.ts';
 
 const latest = 100_000;
 
 /** Readers of a store in which every revision is a change of some bytes. Revisions before `compacted` are gone. */
 function opened({ weight = 1_000, compacted = 0 } = {}) {
   const clock = fakeClock();
-  const places = new HistoryPlaces(clock);
+  const places = new Places(8);
   let [running, read] = [0, 0];
   async function* open(after: Revision, signal: AbortSignal): AsyncGenerator<ChangeSet> {
     running++;
@@ -27,6 +28,7 @@ function opened({ weight = 1_000, compacted = 0 } = {}) {
     let wake = (): void => {};
     let sent = revision(after);
     const reader = new HistoryReader<CacheItem>({
+      clock,
       places,
       open,
       decode: ({ revision: at }) => [

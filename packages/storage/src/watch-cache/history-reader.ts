@@ -3,15 +3,12 @@
  * each only as far ahead as its watcher takes, so that neither the number of watchers nor a slow one loads the store or
  * the memory.
  */
-import { type Clock, loopOf } from '@cluster-apiserver/base';
+import { type Clock, loopOf, type Places } from '@cluster-apiserver/base';
 import { RevisionCompactedError } from '../errors.ts';
 import { type Revision, revision, zeroRevision } from '../revision.ts';
 import type { ChangeSet } from '../store.ts';
 import { ChangeWindow, type ItemChange } from './change-window.ts';
 import type { CacheItem } from './collection-descriptor.ts';
-
-/** Of all collections together: their events are decoded beside those of the present. */
-const placesMax = 8;
 
 /** A reader that waits longer for its place expires, so that its client learns soon that it has to list again. */
 const waitMaxMs = 10_000;
@@ -22,39 +19,6 @@ const holdMaxMs = 30_000;
 /** What is read ahead of a watcher weighs about as much. */
 const aheadWeightMax = 1024 * 1024;
 
-/** Places for readers; others wait in order. */
-export class HistoryPlaces {
-  readonly clock: Clock;
-  readonly #waiting = new Set<() => void>();
-  #taken = 0;
-
-  constructor(clock: Clock) {
-    this.clock = clock;
-  }
-
-  get isCrowded(): boolean {
-    return this.#waiting.size > 0;
-  }
-
-  /** Calls back when there is a place, maybe at once. The returned function gives it back or takes the wait back, once. */
-  take(begin: () => void): () => void {
-    const start = (): void => {
-      this.#taken++;
-      begin();
-    };
-    if (this.#taken < placesMax) start();
-    else this.#waiting.add(start);
-    return () => {
-      if (this.#waiting.delete(start)) return;
-      this.#taken--;
-      for (const next of this.#waiting) {
-        this.#waiting.delete(next);
-        return next();
-      }
-    };
-  }
-}
-
 /** Some of the changes of a collection, complete up to a revision. */
 export interface Changes<Item> {
   readonly revision: Revision;
@@ -62,7 +26,8 @@ export interface Changes<Item> {
 }
 
 export interface HistoryReaderOptions<Item> {
-  readonly places: HistoryPlaces;
+  readonly clock: Clock;
+  readonly places: Places;
   readonly open: (after: Revision, signal: AbortSignal) => AsyncIterable<ChangeSet>;
   readonly decode: (set: ChangeSet) => readonly ItemChange<Item>[];
   /** Called once after a `take` that returned nothing. */
@@ -118,12 +83,12 @@ export class HistoryReader<Item extends CacheItem> {
   }
 
   #begin(after: Revision): void {
-    const { places } = this.#options;
+    const { clock, places } = this.#options;
     const reading = new AbortController();
     this.#reading = reading;
     this.#read = after;
     this.#ahead.restartAt(after);
-    this.#cancelTimer = places.clock.after(waitMaxMs, () => this.fail(new RevisionCompactedError(after)));
+    this.#cancelTimer = clock.after(waitMaxMs, () => this.fail(new RevisionCompactedError(after)));
     this.#leave = places.take(() => {
       this.#cancelTimer();
       this.#returnPlaceLater();
@@ -133,8 +98,8 @@ export class HistoryReader<Item extends CacheItem> {
 
   /** The next `take` waits for another place. */
   #returnPlaceLater(): void {
-    const { places } = this.#options;
-    this.#cancelTimer = places.clock.after(holdMaxMs, () => {
+    const { clock, places } = this.#options;
+    this.#cancelTimer = clock.after(holdMaxMs, () => {
       if (!places.isCrowded) return this.#returnPlaceLater();
       this.#stop();
       this.#notify();
@@ -160,8 +125,8 @@ export class HistoryReader<Item extends CacheItem> {
   }
 
   async #readFrom(after: Revision, signal: AbortSignal): Promise<void> {
-    const { open, decode, places } = this.#options;
-    const loop = loopOf(places.clock);
+    const { open, decode, clock } = this.#options;
+    const loop = loopOf(clock);
     try {
       for await (const set of open(after, signal)) {
         if (!loop.hasTime('feed')) await loop.turn('feed');

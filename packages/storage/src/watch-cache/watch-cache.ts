@@ -10,6 +10,7 @@ import {
   invariant,
   type Loop,
   loopOf,
+  Places,
   type Random,
   sleep,
 } from '@cluster-apiserver/base';
@@ -21,7 +22,6 @@ import { Collection } from './collection.ts';
 import type { CacheItem, CollectionDescriptor } from './collection-descriptor.ts';
 import { CollectionState } from './collection-state.ts';
 import { Freshness } from './freshness.ts';
-import { HistoryPlaces } from './history-reader.ts';
 import { PrefixMap } from './prefix-map.ts';
 import { SingleLoads } from './single-loads.ts';
 import type { WatchCacheEvent } from './watch-cache-event.ts';
@@ -48,6 +48,9 @@ const latestRevisionTimeoutMs = 30_000;
 const restartFirstMs = 20;
 const restartMaxMs = 5_000;
 
+/** Of all collections together: their events are decoded beside those of the present. */
+const historyReadersMax = 8;
+
 /** So many collections are loaded at a time, each page by page. */
 const concurrentLoads = 4;
 
@@ -62,7 +65,7 @@ export class WatchCache<Item extends CacheItem> {
   readonly collections: readonly Collection<Item>[];
   readonly #options: WatchCacheOptions<Item>;
   readonly #freshness: Freshness;
-  readonly #places: HistoryPlaces;
+  readonly #places = new Places(historyReadersMax);
   readonly #members = new PrefixMap<Member<Item>>();
   /** Of single collections. */
   readonly #loads: SingleLoads<Item>;
@@ -85,7 +88,6 @@ export class WatchCache<Item extends CacheItem> {
     const { store, clock, stallMs } = options;
     this.#options = options;
     this.#freshness = new Freshness({ store, clock, ...(stallMs !== undefined && { stallMs }) });
-    this.#places = new HistoryPlaces(clock);
     this.#loads = new SingleLoads(options, this.#freshness);
     this.#loop = loopOf(clock);
     this.collections = options.collections.map((descriptor) => this.#add(descriptor).collection);

@@ -1,4 +1,4 @@
-import { BoundedCache } from '@cluster-apiserver/base';
+import { BoundedCache, Places } from '@cluster-apiserver/base';
 import type { KmsMeasures } from './plugin-monitor.ts';
 
 /** A page may need thousands of keys. With all calls at once, the last ones would time out. */
@@ -12,9 +12,7 @@ export class KeyCache<Value extends object> {
   readonly #cached: BoundedCache<Value>;
   readonly #loading = new Map<string, Promise<Value>>();
   readonly #measures: Pick<KmsMeasures, 'cacheMissed' | 'cacheSized'>;
-
-  #loadsRunning = 0;
-  readonly #waiting: (() => void)[] = [];
+  readonly #loads = new Places(concurrentLoadsMax);
 
   constructor(keysMax: number, measures: Pick<KmsMeasures, 'cacheMissed' | 'cacheSized'>) {
     this.#cached = new BoundedCache({ entriesMax: keysMax });
@@ -37,24 +35,8 @@ export class KeyCache<Value extends object> {
 
   #load(name: string, load: () => Promise<Value>): Promise<Value> {
     this.#measures.cacheMissed();
-    const loading = this.#acquireSlot()
-      .then(load)
-      .finally(() => {
-        this.#loading.delete(name);
-        this.#releaseSlot();
-      });
+    const loading = this.#loads.use(load).finally(() => this.#loading.delete(name));
     this.#loading.set(name, loading);
     return loading;
-  }
-
-  async #acquireSlot(): Promise<void> {
-    if (this.#loadsRunning < concurrentLoadsMax) this.#loadsRunning++;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
-  }
-
-  #releaseSlot(): void {
-    const next = this.#waiting.shift();
-    if (next) next();
-    else this.#loadsRunning--;
   }
 }
