@@ -56,6 +56,40 @@ export function parseYaml(text: string, bytesMax = yamlBytesMax, bounds = client
   return new Construction(text, growthMax * bytesMax).run(parseYamlEvents(text));
 }
 
+/** A value of a text, by where it is. */
+export class Mark {
+  readonly offset: number;
+  readonly isBlockScalar: boolean;
+  readonly items: Mark[];
+  readonly members: Map<string, { readonly keyOffset: number; readonly mark: Mark }>;
+  /** Maps whose members it has, too. */
+  readonly merged: Mark[] = [];
+
+  constructor(offset: number, isBlockScalar = false, like?: Mark) {
+    this.offset = offset;
+    this.isBlockScalar = isBlockScalar;
+    this.items = like?.items ?? [];
+    this.members = like?.members ?? new Map();
+  }
+}
+
+interface Marks {
+  root: Mark;
+  /** Keys that a map has already. */
+  readonly duplicateKeys: { readonly offset: number; readonly name: string }[];
+}
+
+/** Where the values are in a text that `parseYaml` has read. Of a JSON text that is no YAML nothing is found. */
+export function markYaml(text: string): Marks {
+  const marks: Marks = { root: new Mark(0), duplicateKeys: [] };
+  try {
+    new Construction(text, Number.POSITIVE_INFINITY, marks).run(parseYamlEvents(text));
+  } catch (error) {
+    if (!(error instanceof MalformedTextError)) throw error;
+  }
+  return marks;
+}
+
 /**
  * Every JSON text is YAML too. It is parsed as JSON where that is the same, because that is faster, and where it is
  * larger than YAML may be. Undefined if it is no JSON, or if YAML has other numbers or other words for its faults.
@@ -93,6 +127,8 @@ interface Node {
   readonly size: number;
   /** Collections within one another. */
   readonly height: number;
+  /** If places are wanted. */
+  readonly mark: Mark | undefined;
 }
 
 /** A collection whose end has not come yet. */
@@ -103,6 +139,7 @@ interface Open {
   height: number;
   /** In a map: the key whose value is next. */
   key: Key | undefined;
+  readonly mark: Mark | undefined;
 }
 
 interface Key {
@@ -111,6 +148,7 @@ interface Key {
   /** Whether it is a text: the number 1 and the text "1" are different keys. */
   readonly isText: boolean;
   readonly offset: number;
+  readonly mark: Mark | undefined;
   /** Where its value begins, as errors name it. */
   line: number;
 }
@@ -128,10 +166,12 @@ class Construction {
   /** Lines are counted up to here. */
   #counted = { offset: 0, line: 1 };
   #document: unknown = null;
+  readonly #marks: Marks | undefined;
 
-  constructor(text: string, sizeMax: number) {
+  constructor(text: string, sizeMax: number, marks?: Marks) {
     this.#text = text;
     this.#sizeMax = sizeMax;
+    this.#marks = marks;
   }
 
   run(events: readonly Event[]): Parsed {
@@ -176,12 +216,15 @@ class Construction {
   #begin(event: MappingEvent | SequenceEvent): void {
     this.#noteLine(startOf(event, event.start));
     const value = event.type === EVENT_ID.MAPPING ? {} : [];
-    this.#open.push({ value, anchor: this.#anchorOf(event), size: 1, height: 1, key: undefined });
+    const mark = this.#marks && new Mark(event.start);
+    this.#open.push({ value, anchor: this.#anchorOf(event), size: 1, height: 1, key: undefined, mark });
   }
 
   #end(): void {
-    const { value, anchor, size, height } = requireValue(this.#open.pop(), 'only what has begun ends');
-    this.#put({ value, size, height }, anchor);
+    const { value, anchor, size, height, mark } = requireValue(this.#open.pop(), 'only what has begun ends');
+    for (const part of mark?.merged ?? [])
+      for (const [name, found] of part.members) if (!mark?.members.has(name)) mark?.members.set(name, found);
+    this.#put({ value, size, height, mark }, anchor);
   }
 
   #alias({ anchorStart, anchorEnd }: AliasEvent): void {
@@ -192,7 +235,8 @@ class Construction {
       throw new MalformedTextError(`yaml: nested deeper than ${nestingMax} levels`);
     this.#spend(node.size);
     this.#noteLine(anchorStart);
-    this.#put(node, undefined, anchorStart);
+    // The alias is where it stands; the values below it are where they were written.
+    this.#put({ ...node, mark: node.mark && new Mark(anchorStart - 1, false, node.mark) }, undefined, anchorStart);
   }
 
   #scalar(event: ScalarEvent): void {
@@ -202,13 +246,14 @@ class Construction {
     const parent = this.#open.at(-1);
     const isKey = parent && !Array.isArray(parent.value) && parent.key === undefined;
     const offset = startOf(event, isBlock(event) ? event.valueStart - 1 : event.valueStart);
+    const mark = this.#marks && new Mark(event.valueStart - (isQuoted(event) ? 1 : 0), isBlock(event));
     if (isKey && plain && tag === '' && written === '<<') {
-      parent.key = { name: undefined, isText: false, offset, line: 0 };
+      parent.key = { name: undefined, isText: false, offset, line: 0, mark };
       return;
     }
     const size = 1 + written.length;
     this.#spend(size);
-    const node = { value: valueOf(written, plain, tag), size, height: 0 };
+    const node = { value: valueOf(written, plain, tag), size, height: 0, mark };
     this.#noteLine(offset);
     this.#put(node, this.#anchorOf(event), offset);
   }
@@ -233,17 +278,30 @@ class Construction {
     const parent = this.#open.at(-1);
     if (!parent) {
       this.#document = node.value;
+      if (this.#marks && node.mark) this.#marks.root = node.mark;
       return;
     }
     parent.size += node.size;
     parent.height = Math.max(parent.height, node.height + 1);
+    if (node.mark) this.#mark(parent, node.mark);
     if (Array.isArray(parent.value)) parent.value.push(node.value);
-    else if (parent.key === undefined) parent.key = keyOf(node.value, offset);
+    else if (parent.key === undefined) parent.key = keyOf(node, offset);
     else {
       const { name } = parent.key;
       if (name === undefined) this.#merge(parent.value, node.value);
       else this.#set(parent.value, name, parent.key, node.value);
       parent.key = undefined;
+    }
+  }
+
+  #mark({ mark: outer, value, key }: Open, mark: Mark): void {
+    if (Array.isArray(value)) outer?.items.push(mark);
+    else if (key?.name === undefined) {
+      if (key) outer?.merged.push(...(mark.items.length > 0 ? mark.items : [mark]));
+    } else {
+      const keyOffset = key.mark?.offset ?? key.offset;
+      if (outer?.members.has(key.name)) this.#marks?.duplicateKeys.push({ offset: keyOffset, name: key.name });
+      outer?.members.set(key.name, { keyOffset, mark });
     }
   }
 
@@ -301,11 +359,14 @@ function startOf({ anchorStart, tagStart }: { anchorStart: number; tagStart: num
 const isBlock = ({ style }: ScalarEvent): boolean =>
   style === SCALAR_STYLE.LITERAL_BLOCK || style === SCALAR_STYLE.FOLDED_BLOCK;
 
-function keyOf(value: unknown, offset: number): Key {
-  if (isRawNumber(value)) return { name: value.rawJSON, isText: false, offset, line: 0 };
+const isQuoted = ({ style }: ScalarEvent): boolean =>
+  style === SCALAR_STYLE.SINGLE_QUOTED || style === SCALAR_STYLE.DOUBLE_QUOTED;
+
+function keyOf({ value, mark }: Node, offset: number): Key {
+  if (isRawNumber(value)) return { name: value.rawJSON, isText: false, offset, line: 0, mark };
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean')
     throw new MalformedTextError(`yaml: a key that is ${value === null ? 'null' : 'a map or a list'}`);
-  return { name: String(value), isText: typeof value === 'string', offset, line: 0 };
+  return { name: String(value), isText: typeof value === 'string', offset, line: 0, mark };
 }
 
 const textTags: ReadonlySet<string> = new Set(['!', '!!str']);
