@@ -15,7 +15,7 @@ import { configzPath, createConfigzDocument } from './configuration/configz.ts';
 import { openContext } from './configuration/context.ts';
 import { loadSettings } from './configuration/settings.ts';
 import { warnOfSettings } from './configuration/warn-of-settings.ts';
-import { openReviews } from './authorization/reviews.ts';
+import { createReviews } from './authorization/reviews.ts';
 import { formatFlags } from './flags/format-flags.ts';
 import { publishVersion } from './observability/version-measures.ts';
 import { createStatusDocuments } from './serving/status-documents.ts';
@@ -94,7 +94,7 @@ export async function assemble(
       {
         api,
         access,
-        reviews: openReviews({ clock, tokens, authorizer, apiAudiences: authentication.apiAudiences }),
+        reviews: createReviews({ clock, tokens, authorizer, apiAudiences: authentication.apiAudiences }),
         authenticator,
         tracer,
         auditor,

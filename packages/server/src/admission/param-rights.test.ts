@@ -6,7 +6,7 @@ import type { AccessAttributes } from '@cluster-apiserver/model';
 import { defineKind, type KubeObject } from '@cluster-apiserver/model/kind';
 import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
 import { openTestRegistry } from '../../../registry/test/open-test-registry.ts';
-import { openParamRights } from './param-rights.ts';
+import { createParamRightsPlugins } from './param-rights.ts';
 
 const namesake = defineKind({
   group: 'other.example',
@@ -32,7 +32,7 @@ test('the policy of a binding is one of the group of admission, whatever other k
   };
   await store.create('/registry/validatingadmissionpolicies/p', Buffer.from(JSON.stringify(policy)), {}, call);
   const asked: AccessAttributes['resource'][] = [];
-  const [plugin] = openParamRights(api, {
+  const [plugin] = createParamRightsPlugins(api, {
     authorize: ({ resource }: AccessAttributes) => (asked.push(resource), { verdict: 'allow' as const }),
   });
   await api.current.stored[0]?.collection.waitUntilFresh(undefined, call);

@@ -3,7 +3,7 @@ import { type AdmissionPlugin, type Authorizer, createParamRights } from '@clust
 import { getCached, type LiveApi, type Resource } from '@cluster-apiserver/registry';
 
 /** The plugin for policies with parameters; none if policies are not served. */
-export function openParamRights(api: LiveApi, authorizer: Authorizer): readonly AdmissionPlugin[] {
+export function createParamRightsPlugins(api: LiveApi, authorizer: Authorizer): readonly AdmissionPlugin[] {
   const find = (name: string): Resource | undefined => api.current.byGroupKind(admissionRegistration.group, name);
   const policies = find('ValidatingAdmissionPolicy');
   if (!policies) return [];

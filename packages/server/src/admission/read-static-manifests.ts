@@ -30,7 +30,7 @@ interface PolicyKinds {
 }
 
 /** Policies with their bindings. Throws a ConfigurationError if they do not fit together. */
-export function buildStaticPolicies(manifests: StaticManifests, kinds: PolicyKinds): StaticPolicies {
+export function requireStaticPolicies(manifests: StaticManifests, kinds: PolicyKinds): StaticPolicies {
   requireNoProblems(findPolicyProblems(manifests, kinds));
   return policiesOf(manifests, kinds);
 }
@@ -46,7 +46,7 @@ const policiesOf = (manifests: StaticManifests, { policies, bindings }: PolicyKi
 });
 
 /** Webhook configurations. Throws a ConfigurationError for what static manifests must not contain. */
-export function buildStaticWebhooks(manifests: StaticManifests, configurations: ResourceKind): readonly KubeObject[] {
+export function requireStaticWebhooks(manifests: StaticManifests, configurations: ResourceKind): readonly KubeObject[] {
   requireNoProblems(findWebhookProblems(manifests, configurations));
   return manifests.of(configurations);
 }

@@ -10,7 +10,7 @@ import { openEncryption } from '../storage/encryption.ts';
 import { addStorageChecks } from '../observability/health.ts';
 import type { StorageSettings } from '../storage/storage-settings.ts';
 import { type ConnectedNamespaces, createNamespaces } from './namespaces.ts';
-import { createWatchCacheReporter, openStorage } from '../storage/storage.ts';
+import { createWatchCacheReporter, openStorage } from '../storage/etcd-storage.ts';
 import { createReadMeasures, publishWatchCache } from '../storage/watch-cache-measures.ts';
 
 /** The kinds with their objects: etcd, encryption, the watch cache and the registry. */
@@ -48,7 +48,7 @@ export async function openResources(
   });
   cleanup.defer('watch cache', () => cache.close());
   dropSeriesOfRemoved(metrics, api);
-  publishWatchCache(metrics, { cache, api, client });
+  publishWatchCache(metrics, cache, api, client);
   onChange(retryUnreadable);
   addStorageChecks(health, { client, cache, clock });
   const namespaceResource = api.current.ofVersion(namespaceKind);

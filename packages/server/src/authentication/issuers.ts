@@ -52,9 +52,9 @@ export async function openIssuers(
     anonymous || anonymousAuth !== undefined
       ? createAnonymousPaths(anonymous ?? { enabled: anonymousAuth === true, paths: undefined })
       : isAlwaysAllowed;
-  const openJwt = createJwtOpener(egress, createCache, context, cleanup);
+  const createTokens = createTokensFactory(egress, createCache, context, cleanup);
   const build = ({ jwt, anonymous }: AuthenticationConfiguration, algorithms?: readonly string[]) => ({
-    tokens: openJwt(jwt, algorithms),
+    tokens: createTokens(jwt, algorithms),
     isAnonymousAllowed: isAnonymousAllowed(anonymous),
   });
   if (!file) return build(oidc ? await loadOidc(oidc, agreed, reader) : noConfiguration, oidc?.algorithms);
@@ -101,19 +101,19 @@ const getAgreed = (
 
 const noConfiguration: AuthenticationConfiguration = { jwt: [], anonymous: undefined };
 /** What is fetched of an issuer. */
-type OpenIssuer = Pick<JwtIssuer, 'keys' | 'distributedClaims'>;
+type FetchedIssuer = Pick<JwtIssuer, 'keys' | 'distributedClaims'>;
 
-type OpenJwt = (jwt: AuthenticationConfiguration['jwt'], algorithms?: readonly string[]) => TokenAuthenticator;
+type CreateTokens = (jwt: AuthenticationConfiguration['jwt'], algorithms?: readonly string[]) => TokenAuthenticator;
 
-function createJwtOpener(
+function createTokensFactory(
   egress: ReadonlyMap<string, Dial | undefined>,
   createCache: CreateTokenCache,
   { environment: { clock }, log }: ServerContext,
   cleanup: CleanupStack,
-): OpenJwt {
+): CreateTokens {
   const stopped = new AbortController();
   cleanup.defer('questions to issuers', () => stopped.abort(new Error('the server stops')));
-  const openIssuer = (issuer: Issuer): OpenIssuer => {
+  const createIssuer = (issuer: Issuer): FetchedIssuer => {
     const { url, certificateAuthority, egressSelector } = issuer;
     const options = {
       // Keys are fetched every few minutes, so connections are not kept open.
@@ -131,12 +131,12 @@ function createJwtOpener(
     return { keys: new IssuerKeys({ ...options, address: issuer }), distributedClaims: new DistributedClaims(options) };
   };
   // An unchanged issuer keeps its keys: it may be unreachable at the moment of the reload.
-  let kept: ReadonlyMap<string, OpenIssuer> = new Map();
+  let kept: ReadonlyMap<string, FetchedIssuer> = new Map();
   return (jwt, algorithms) => {
     const issuers = jwt.map((configured) => {
       const { url, discoveryUrl, certificateAuthority, egressSelector } = configured.issuer;
       const identity = JSON.stringify({ url, discoveryUrl, certificateAuthority, egressSelector });
-      return { ...configured, algorithms, identity, ...(kept.get(identity) ?? openIssuer(configured.issuer)) };
+      return { ...configured, algorithms, identity, ...(kept.get(identity) ?? createIssuer(configured.issuer)) };
     });
     kept = new Map(issuers.map(({ identity, keys, distributedClaims }) => [identity, { keys, distributedClaims }]));
     // A new cache for each configuration: entries of other rules are no longer valid.

@@ -1,11 +1,11 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
 import { type Admission, type Authorizer, uniteAuthorizers } from '@cluster-apiserver/gates';
-import { openAdmission } from '../admission/admission.ts';
+import { openAdmission } from '../admission/admission-plugins.ts';
 import type { AdmissionSettings } from '../admission/admission-settings.ts';
 import type { AuthorizationSettings } from './authorization-settings.ts';
-import { openAuthorization } from './authorization.ts';
+import { openAuthorization } from './authorizers.ts';
 import type { ServerContext } from '../configuration/context.ts';
-import { openParamRights } from '../admission/param-rights.ts';
+import { createParamRightsPlugins } from '../admission/param-rights.ts';
 import { openRbac, type Rbac } from './rbac.ts';
 import type { ServedResources } from '../api/served-resources.ts';
 
@@ -30,7 +30,10 @@ export async function openAccessControl(
     context,
     cleanup,
   );
-  const always = [...(rbac ? [rbac.createEscalationCheck(forRequests)] : []), ...openParamRights(api, forAdmission)];
+  const always = [
+    ...(rbac ? [rbac.createEscalationCheck(forRequests)] : []),
+    ...createParamRightsPlugins(api, forAdmission),
+  ];
   const admission = await openAdmission(
     settings.admission,
     { api, namespaces, authorizer: forAdmission, always },

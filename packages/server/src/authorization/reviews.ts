@@ -12,7 +12,7 @@ export interface ReviewDependencies {
 }
 
 /** Reviews use the same authenticators and authorizers as requests. */
-export const openReviews = ({ clock, tokens, authorizer, apiAudiences }: ReviewDependencies): readonly Review[] =>
+export const createReviews = ({ clock, tokens, authorizer, apiAudiences }: ReviewDependencies): readonly Review[] =>
   reviews({
     clock,
     authorize: (question, call) => authorizer.authorize(question, call),

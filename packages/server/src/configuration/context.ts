@@ -3,8 +3,8 @@ import { createMetrics, type Health, type Log, type Metrics } from '@cluster-api
 import type { Environment } from '../environment.ts';
 import { type CertificateMeasures, createCertificateMeasures } from '../files/certificate-measures.ts';
 import { createFileRecords, type FileRecords } from '../files/file-records.ts';
-import { openHealth } from '../observability/health.ts';
-import { monitorHeap } from '../observability/heap.ts';
+import { createServerHealth } from '../observability/health.ts';
+import { startHeapMonitor } from '../observability/heap.ts';
 import { publishOmittedLines } from '../observability/log-measures.ts';
 
 /** The machine that a server runs on, and where its parts report what they do. */
@@ -25,7 +25,7 @@ export function openContext(environment: Environment, log: Log, slis: Metrics, c
   const { clock, random } = environment;
   const metrics = createMetrics({ ofProcess: true });
   publishOmittedLines(metrics, log);
-  monitorHeap(environment, metrics, log, cleanup);
+  startHeapMonitor(environment, metrics, log, cleanup);
   return {
     environment,
     metrics,
@@ -33,6 +33,6 @@ export function openContext(environment: Environment, log: Log, slis: Metrics, c
     serverId: random.uuid(),
     records: createFileRecords(clock, metrics),
     certificates: createCertificateMeasures(metrics),
-    health: openHealth(clock, log, slis),
+    health: createServerHealth(clock, log, slis),
   };
 }

@@ -1,11 +1,11 @@
 import { type FeatureGates, loadEncryptionConfiguration, parseFeatureGates } from '@cluster-apiserver/config';
-import { loadAdmission } from '../admission/admission.ts';
+import { loadAdmission } from '../admission/admission-plugins.ts';
 import { type AdmissionSettings, admissionSettingsOf } from '../admission/admission-settings.ts';
 import { auditFileChecks } from '../audit/audit.ts';
 import { type AuditSettings, auditSettingsOf } from '../audit/audit-settings.ts';
 import { authenticationFileChecks } from '../authentication/authenticators.ts';
 import { type AuthenticationSettings, authenticationSettingsOf } from '../authentication/authentication-settings.ts';
-import { authorizationFileChecks } from '../authorization/authorization.ts';
+import { authorizationFileChecks } from '../authorization/authorizers.ts';
 import { type AuthorizationSettings, authorizationSettingsOf } from '../authorization/authorization-settings.ts';
 import { type ControllerSettings, controllerSettingsOf } from '../controllers/controller-settings.ts';
 import type { Files } from '../environment.ts';

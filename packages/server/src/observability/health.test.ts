@@ -1,13 +1,13 @@
 import { createLog, createMetrics } from '@cluster-apiserver/telemetry';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { expect, test } from '@jest/globals';
-import { openHealth } from './health.ts';
+import { createServerHealth } from './health.ts';
 
 test('a check is logged when it begins to fail and when it passes again, and is no error before it has passed', async () => {
   const clock = fakeClock();
   const lines: string[] = [];
   const log = createLog({ clock, format: 'text', verbosity: 0, pid: 1, write: (line) => lines.push(line) });
-  const health = openHealth(clock, log, createMetrics({ ofProcess: false }));
+  const health = createServerHealth(clock, log, createMetrics({ ofProcess: false }));
   let error: Error | undefined = new Error('no');
   health.add({
     name: 'store',

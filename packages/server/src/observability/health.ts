@@ -7,7 +7,7 @@ import { asError } from '../as-error.ts';
 const etcdTimeoutMs = 700;
 
 /** Publishes the results of health checks at /metrics/slis, as kube-apiserver does. */
-export function openHealth(clock: Clock, log: Log, slis: Metrics): Health {
+export function createServerHealth(clock: Clock, log: Log, slis: Metrics): Health {
   const of = { type: ['healthz', 'livez', 'readyz'], name: 'any' } as const; // our names of checks
   const latest = slis.gauge({
     name: 'kubernetes_healthcheck',

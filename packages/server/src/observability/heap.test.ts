@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { CleanupStack } from '@cluster-apiserver/base';
 import { createLog, createMetrics } from '@cluster-apiserver/telemetry';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
-import { monitorHeap } from './heap.ts';
+import { startHeapMonitor } from './heap.ts';
 import { exposed } from '@cluster-apiserver/testkit/exposition';
 
 test('logs and publishes the heap limit, and warns once each time the heap gets close to it', async () => {
@@ -12,7 +12,7 @@ test('logs and publishes the heap limit, and warns once each time the heap gets 
   const metrics = createMetrics({ ofProcess: false });
   const cleanup = new CleanupStack();
   let usedBytes = 0;
-  monitorHeap({ heap: () => ({ usedBytes, limitBytes: 100 * 2 ** 20 }), clock }, metrics, log, cleanup);
+  startHeapMonitor({ heap: () => ({ usedBytes, limitBytes: 100 * 2 ** 20 }), clock }, metrics, log, cleanup);
   expect(lines).toEqual([expect.stringMatching(/V8 heap limit.*limitMiB=100/)]);
   expect(await exposed(metrics)).toContain(`nodejs_heap_size_limit_bytes ${100 * 2 ** 20}`);
   const warnings = (): number => lines.filter((line) => line.includes('--max-old-space-size')).length;

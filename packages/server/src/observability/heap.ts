@@ -14,7 +14,7 @@ const clearRatio = 0.7;
 const mebibyte = 2 ** 20;
 
 /** V8 ends the process at its heap limit. Publishes the limit, and warns before it is reached. */
-export function monitorHeap(
+export function startHeapMonitor(
   { heap, clock }: Pick<Environment, 'heap' | 'clock'>,
   metrics: Metrics,
   log: Log,

@@ -25,7 +25,7 @@ import type { AccessControl } from '../authorization/access-control.ts';
 import type { ServerContext } from '../configuration/context.ts';
 import { createInFlightMeasures } from './in-flight-measures.ts';
 import { withRejectionLog } from './rejection-log.ts';
-import { openRequestLog } from './request-log.ts';
+import { createRequestLog } from './request-log.ts';
 import { createRequestMeasures } from './request-measures.ts';
 import type { ServingSettings } from './serving-settings.ts';
 import { createWatchMeasures } from './watch-measures.ts';
@@ -68,7 +68,7 @@ export function createRequestHandler(
       inFlightLimits,
       inFlightMeasures: withRejectionLog(createInFlightMeasures(metrics, clock, cleanup), log, clock),
       measures: createRequestMeasures(metrics, clock, versions.onChange),
-      requestLog: openRequestLog(log),
+      requestLog: createRequestLog(log),
       tracer,
       report,
       reportRejection: createRejectionReporter(log),

@@ -4,13 +4,13 @@ import type { EndedRequest } from '@cluster-apiserver/pipeline';
 import { createLog } from '@cluster-apiserver/telemetry';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { usedHeapBytes } from '@cluster-apiserver/testkit/garbage';
-import { openRequestLog } from './request-log.ts';
+import { createRequestLog } from './request-log.ts';
 
 test('lines that wait for a reader do not hold long targets', () => {
   const clock = fakeClock();
   const waiting: unknown[] = [];
   const add = (line: unknown): void => void waiting.push(line);
-  const log = openRequestLog(createLog({ clock, format: 'text', verbosity: 2, pid: 1, write: add, writeLater: add }));
+  const log = createRequestLog(createLog({ clock, format: 'text', verbosity: 2, pid: 1, write: add, writeLater: add }));
   const targetCharacters = 60_000;
   const end = (target: string): void =>
     log.ended({

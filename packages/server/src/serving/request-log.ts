@@ -8,7 +8,7 @@ import type { Log, LogFields } from '@cluster-apiserver/telemetry';
 const everyRequest = 2;
 
 /** Logs every request at `--v=2`, and slow requests at any verbosity. See docs/logs.md. */
-export function openRequestLog(all: Log): RequestLog {
+export function createRequestLog(all: Log): RequestLog {
   const log = all.withName('http');
   const logsAll = log.verbosity >= everyRequest;
   return {

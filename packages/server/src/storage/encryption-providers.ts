@@ -1,4 +1,4 @@
-import { type CleanupStack, type Clock, unreachable } from '@cluster-apiserver/base';
+import { type CleanupStack, type Clock, settle, unreachable } from '@cluster-apiserver/base';
 import type { EncryptionProvider } from '@cluster-apiserver/config';
 import {
   aesCbc,
@@ -106,25 +106,21 @@ function createTransformationMeasures(
     buckets: createDoublingBuckets(0.000005, 25),
   });
   return (transformer_prefix, transformer) => {
-    const measured = <T>(transformation_type: string, act: () => T | Promise<T>): T | Promise<T> => {
-      const startedMs = clock.monotonicMs();
-      const ended = <Value>(value: Value): Value => {
-        total.add({ transformation_type, transformer_prefix, status: 'OK' });
-        duration.observe({ transformation_type, transformer_prefix }, (clock.monotonicMs() - startedMs) / 1000);
-        return value;
-      };
-      const failed = (error: unknown): never => {
-        const status = error instanceof StorageUnavailableError ? 'Unavailable' : 'unknown-non-grpc';
-        total.add({ transformation_type, transformer_prefix, status });
-        throw error;
-      };
-      try {
-        const done = act();
-        return done instanceof Promise ? done.then(ended, failed) : ended(done);
-      } catch (error) {
-        return failed(error);
-      }
-    };
+    const measured = <T>(transformation_type: string, act: () => T | Promise<T>): T | Promise<T> =>
+      settle(
+        act,
+        clock.monotonicMs(),
+        (value, startMs) => {
+          total.add({ transformation_type, transformer_prefix, status: 'OK' });
+          duration.observe({ transformation_type, transformer_prefix }, (clock.monotonicMs() - startMs) / 1000);
+          return value;
+        },
+        (error) => {
+          const status = error instanceof StorageUnavailableError ? 'Unavailable' : 'unknown-non-grpc';
+          total.add({ transformation_type, transformer_prefix, status });
+          throw error;
+        },
+      );
     return {
       toStorage: (value, key, trace) => measured('to_storage', () => transformer.toStorage(value, key, trace)),
       fromStorage: (value, key, trace) => measured('from_storage', () => transformer.fromStorage(value, key, trace)),

@@ -39,7 +39,7 @@ export async function openEncryption(
   const readable = (): void => {
     for (const listener of listeners) listener();
   };
-  const makeProvider = createProviderFactory({ environment, metrics, log, recovered: readable });
+  const openProvider = createProviderFactory({ environment, metrics, log, recovered: readable });
   if (!settings) return { transformer: createPlainTransformer(log), onChange: () => {} };
   const { file, reloads } = settings;
   const { current, onChange } = await followConfiguration(
@@ -49,7 +49,7 @@ export async function openEncryption(
       kind: 'EncryptionConfiguration',
       reloads,
       build: (content, opened) =>
-        openConfiguration(loadEncryptionConfiguration(content), storedKinds, makeProvider, opened),
+        openConfiguration(loadEncryptionConfiguration(content), storedKinds, openProvider, opened),
       // A new configuration is complete, with healthy plugins, before it is used to write.
       accept: (next) => findPluginErrors(next).forEach(raise),
       retire: (old) => old.retire(),
@@ -129,14 +129,14 @@ function addHealthChecks(health: Health, plugins: () => readonly KmsPlugin[], ch
 async function openConfiguration(
   configuration: EncryptionConfiguration,
   storedKinds: StoredKinds,
-  makeProvider: ProviderFactory,
+  openProvider: ProviderFactory,
   cleanup: CleanupStack,
 ): Promise<OpenConfiguration> {
   // Each list of providers is opened once, even if it applies to many resources.
   const transformers = new Map<unknown, Transformer>();
   const plugins: KmsPlugin[] = [];
   for (const { providers } of configuration.lists) {
-    const opened = providers.map((provider) => makeProvider(provider, cleanup));
+    const opened = providers.map((provider) => openProvider(provider, cleanup));
     // Also those that are opened after another one has failed are closed then: an open plugin is asked for its status for ever.
     await Promise.allSettled(opened);
     const all = await Promise.all(opened);

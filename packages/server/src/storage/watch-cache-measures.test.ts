@@ -19,7 +19,7 @@ test.each([
   const metrics = createMetrics({ ofProcess: false });
   const client = { history: { revision: known } } as EtcdClient; // nothing else of it is read
   const cache = { currentRevision: revision(currentRevision), progressAgeMs: 2_500, waitingReads: 3 };
-  publishWatchCache(metrics, { cache, api: { current: { stored: [] } } as never, client });
+  publishWatchCache(metrics, cache, { current: { stored: [] } } as never, client);
   const lines = (await exposed(metrics)).split('\n');
   expect(lines).toEqual(
     expect.arrayContaining([

@@ -1,6 +1,6 @@
 import type { Kind } from '@cluster-apiserver/model/kind';
 import { type LiveApi, type Registry, type Resource, unreadableTerm } from '@cluster-apiserver/registry';
-import type { CollectionStatistics, EtcdClient, ReadMeasures } from '@cluster-apiserver/storage';
+import type { EtcdClient, ReadMeasures } from '@cluster-apiserver/storage';
 import type { Metrics, Observe } from '@cluster-apiserver/telemetry';
 
 /** Buckets of kube-apiserver: reads that wait for longer than some seconds are rejected. */
@@ -49,18 +49,10 @@ export function createReadMeasures(metrics: Metrics): (kind: Kind) => ReadMeasur
 /** Lag and content of the watch cache. */
 export function publishWatchCache(
   metrics: Metrics,
-  { cache, api, client }: WatchCacheSources & { readonly api: LiveApi },
+  cache: Pick<Registry['cache'], 'currentRevision' | 'progressAgeMs' | 'waitingReads'>,
+  api: LiveApi,
+  client: Pick<EtcdClient, 'history'>,
 ): void {
-  publishLag(metrics, { cache, client });
-  publishCollections(metrics, () => api.current.stored);
-}
-
-interface WatchCacheSources {
-  readonly cache: Pick<Registry['cache'], 'currentRevision' | 'progressAgeMs' | 'waitingReads'>;
-  readonly client: Pick<EtcdClient, 'history'>;
-}
-
-function publishLag(metrics: Metrics, { cache, client }: WatchCacheSources): void {
   const publish = (name: string, help: string, read: () => number): void =>
     metrics.readAtScrape('gauge', { name, help }, () => [{ labels: {}, value: read() }]);
   publish(
@@ -78,91 +70,81 @@ function publishLag(metrics: Metrics, { cache, client }: WatchCacheSources): voi
     'Reads that wait for the watch cache to catch up with etcd.',
     () => cache.waitingReads,
   );
+  publishResources(metrics, () => api.current.stored);
 }
 
-const collectionMetrics: readonly (readonly [
+type ReadResource = (resource: Resource) => number;
+
+/** Metrics of each resource, with the labels `group` and `resource`. */
+const resourceMetrics: readonly (readonly [
   type: 'counter' | 'gauge',
   name: string,
   help: string,
-  read: (statistics: CollectionStatistics) => number,
+  read: ReadResource,
 ])[] = [
+  [
+    'gauge',
+    'apiserver_watch_cache_resource_version',
+    'Current resource version of watch cache broken by resource type.',
+    ({ collection }) => collection.currentRevision,
+  ],
+  [
+    'gauge',
+    'apiserver_watch_cache_unreadable_objects',
+    'Number of stored objects that cannot be decrypted or decoded at present.',
+    ({ collection }) => collection.countTerm(unreadableTerm),
+  ],
+  [
+    'gauge',
+    'apiserver_watch_cache_suspended',
+    '1 while the objects of a resource are not served because an encryption key is unavailable.',
+    ({ collection }) => Number(collection.isSuspended),
+  ],
   [
     'gauge',
     'apiserver_resource_objects',
     'Number of stored objects split by kind, as the watch cache has them.',
-    ({ objects }) => objects,
+    ({ collection }) => collection.statistics.objects,
   ],
   [
     'counter',
     'apiserver_watch_cache_initializations_total',
     'Counter of watch cache initializations broken by resource type.',
-    ({ initializations }) => initializations,
+    ({ collection }) => collection.statistics.initializations,
   ],
   [
     'counter',
     'apiserver_watch_cache_events_received_total',
     'Counter of events received in watch cache broken by resource type.',
-    ({ eventsReceived }) => eventsReceived,
+    ({ collection }) => collection.statistics.eventsReceived,
   ],
   [
     'counter',
     'apiserver_watch_cache_events_dispatched_total',
     'Counter of events dispatched in watch cache broken by resource type.',
-    ({ eventsDispatched }) => eventsDispatched,
+    ({ collection }) => collection.statistics.eventsDispatched,
   ],
   [
     'gauge',
     'watch_cache_capacity',
     'Number of changes that the watch cache holds for watches to resume from, broken by resource type.',
-    ({ windowChanges }) => windowChanges,
+    ({ collection }) => collection.statistics.windowChanges,
   ],
   [
     'gauge',
     'apiserver_watch_cache_window_bytes',
     'Approximate memory of the changes held for watches to resume from.',
-    ({ windowBytes }) => windowBytes,
+    ({ collection }) => collection.statistics.windowBytes,
   ],
 ];
 
-function publishCollections(metrics: Metrics, resources: () => readonly Resource[]): void {
-  metrics.readAtScrape<'group' | 'resource'>(
-    'gauge',
-    {
-      name: 'apiserver_watch_cache_resource_version',
-      help: 'Current resource version of watch cache broken by resource type.',
-      labels: ['group', 'resource'],
-    },
-    () => resources().map((resource) => ({ labels: labelsOf(resource), value: resource.collection.currentRevision })),
-  );
-  metrics.readAtScrape<'group' | 'resource'>(
-    'gauge',
-    {
-      name: 'apiserver_watch_cache_unreadable_objects',
-      help: 'Number of stored objects that cannot be decrypted or decoded at present.',
-      labels: ['group', 'resource'],
-    },
-    () =>
-      resources().map((resource) => ({
-        labels: labelsOf(resource),
-        value: resource.collection.countTerm(unreadableTerm),
-      })),
-  );
-  metrics.readAtScrape<'group' | 'resource'>(
-    'gauge',
-    {
-      name: 'apiserver_watch_cache_suspended',
-      help: '1 while the objects of a resource are not served because an encryption key is unavailable.',
-      labels: ['group', 'resource'],
-    },
-    () =>
-      resources().map((resource) => ({
-        labels: labelsOf(resource),
-        value: Number(resource.collection.isSuspended),
-      })),
-  );
-  for (const [type, name, help, read] of collectionMetrics)
+function publishResources(metrics: Metrics, resources: () => readonly Resource[]): void {
+  for (const [type, name, help, read] of resourceMetrics)
     metrics.readAtScrape<'group' | 'resource'>(type, { name, help, labels: ['group', 'resource'] }, () =>
-      resources().map((resource) => ({ labels: labelsOf(resource), value: read(resource.collection.statistics) })),
+      resources().map((resource) => ({
+        labels: { group: resource.kind.group, resource: resource.kind.plural },
+        value: read(resource),
+      })),
     );
   metrics.readAtScrape(
     'gauge',
@@ -178,5 +160,3 @@ function publishCollections(metrics: Metrics, resources: () => readonly Resource
       })),
   );
 }
-
-const labelsOf = ({ kind }: Resource) => ({ group: kind.group, resource: kind.plural });

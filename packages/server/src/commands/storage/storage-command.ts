@@ -11,7 +11,7 @@ import { createCertificateMeasures } from '../../files/certificate-measures.ts';
 import { createFileRecords } from '../../files/file-records.ts';
 import { openEncryption } from '../../storage/encryption.ts';
 import { storageSettingsOf } from '../../storage/storage-settings.ts';
-import { openStorage } from '../../storage/storage.ts';
+import { openStorage } from '../../storage/etcd-storage.ts';
 import { inspect } from './inspect.ts';
 import { rewrite } from './rewrite.ts';
 

@@ -12,7 +12,7 @@ import {
 import type { LiveApi } from '@cluster-apiserver/registry';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
-import { buildStaticPolicies } from './read-static-manifests.ts';
+import { requireStaticPolicies } from './read-static-manifests.ts';
 import type { OpenManifests } from './static-manifests.ts';
 
 const plugins = {
@@ -34,7 +34,7 @@ export interface PolicyDependencies {
 }
 
 /** The plugin for a kind of policies; undefined if the server does not serve them. */
-export async function openPolicies(
+export async function openPolicyPlugin(
   policyKind: keyof typeof plugins,
   { api, clusterState, openManifests, conditionMeasures, metrics, clock, log }: PolicyDependencies,
   cleanup: CleanupStack,
@@ -48,7 +48,7 @@ export async function openPolicies(
     policies,
     bindings,
     staticObjects: await openManifests(policyKind, [policies, bindings], (manifests) =>
-      buildStaticPolicies(manifests, { policies, bindings }),
+      requireStaticPolicies(manifests, { policies, bindings }),
     ),
     cluster: clusterState,
     measures: createMeasures(metrics, conditionMeasures),

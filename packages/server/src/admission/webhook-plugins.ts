@@ -16,7 +16,7 @@ import type { LiveApi } from '@cluster-apiserver/registry';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import { asError } from '../as-error.ts';
 import type { AdmissionSettings } from './admission-settings.ts';
-import { buildStaticWebhooks } from './read-static-manifests.ts';
+import { requireStaticWebhooks } from './read-static-manifests.ts';
 import type { OpenManifests } from './static-manifests.ts';
 
 /** Shared by both webhook plugins. */
@@ -79,7 +79,7 @@ const plugins = {
 } as const;
 
 /** Undefined if the server does not serve the kind of the webhook configurations. */
-export async function openAdmissionWebhook(
+export async function openWebhookPlugin(
   name: keyof typeof plugins,
   { api, clusterState, openManifests, webhookCalls, clock, random, log }: WebhookDependencies,
   cleanup: CleanupStack,
@@ -91,7 +91,7 @@ export async function openAdmissionWebhook(
   const plugin = openPlugin({
     configurations,
     staticObjects: await openManifests(name, [configurations], (manifests) =>
-      buildStaticWebhooks(manifests, configurations),
+      requireStaticWebhooks(manifests, configurations),
     ),
     cluster: clusterState,
     clients,

@@ -22,12 +22,12 @@ import {
 import { createConditionMeasures, createClusterState, reservedNames } from '@cluster-apiserver/policies';
 import type { LiveApi } from '@cluster-apiserver/registry';
 import type { ServerContext } from '../configuration/context.ts';
-import { openAdmissionWebhook, openWebhookCalls } from './admission-webhooks.ts';
+import { openWebhookPlugin, openWebhookCalls } from './webhook-plugins.ts';
 import { FlagError } from '../flags/flag.ts';
 import type { AdmissionSettings } from './admission-settings.ts';
 import { type FlagFile, withFlagErrors } from '../files/flag-files.ts';
 import { createStartupReader, type FlagFileReader } from '../files/startup-files.ts';
-import { openPolicies } from './policies.ts';
+import { openPolicyPlugin } from './policy-plugins.ts';
 import { createManifestOpener } from './static-manifests.ts';
 
 const flag = 'admission-control-config-file';
@@ -77,10 +77,10 @@ export async function openAdmission(
     CertificateApproval: () => createCertificateApproval(authorizer),
     CertificateSigning: () => createCertificateSigning(authorizer),
     CertificateSubjectRestriction: () => certificateSubjectRestriction,
-    MutatingAdmissionPolicy: () => openPolicies('MutatingAdmissionPolicy', policies, cleanup),
-    MutatingAdmissionWebhook: () => openAdmissionWebhook('MutatingAdmissionWebhook', webhooks, cleanup),
-    ValidatingAdmissionPolicy: () => openPolicies('ValidatingAdmissionPolicy', policies, cleanup),
-    ValidatingAdmissionWebhook: () => openAdmissionWebhook('ValidatingAdmissionWebhook', webhooks, cleanup),
+    MutatingAdmissionPolicy: () => openPolicyPlugin('MutatingAdmissionPolicy', policies, cleanup),
+    MutatingAdmissionWebhook: () => openWebhookPlugin('MutatingAdmissionWebhook', webhooks, cleanup),
+    ValidatingAdmissionPolicy: () => openPolicyPlugin('ValidatingAdmissionPolicy', policies, cleanup),
+    ValidatingAdmissionWebhook: () => openWebhookPlugin('ValidatingAdmissionWebhook', webhooks, cleanup),
     AlwaysDeny: () => alwaysDenyWrites,
   };
   const opened = await withFlagErrors(flag, () => openAll(settings.plugins.map(async (name) => plugins[name]())));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { FlagError, readSettings } from '../flags/flag.ts';
 import { parseFlags } from '../flags/flags.ts';
-import { loadFlagAuthorizers } from './authorization.ts';
+import { loadFlagAuthorizers } from './authorizers.ts';
 import { authorizationSettingsOf } from './authorization-settings.ts';
 
 const kubeconfig = JSON.stringify({

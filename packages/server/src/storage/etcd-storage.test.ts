@@ -11,7 +11,7 @@ import { parseFlags } from '../flags/flags.ts';
 import { createCertificateMeasures } from '../files/certificate-measures.ts';
 import { createFileRecords } from '../files/file-records.ts';
 import { readSettings } from '../flags/flag.ts';
-import { openStorage } from './storage.ts';
+import { openStorage } from './etcd-storage.ts';
 import { storageSettingsOf } from './storage-settings.ts';
 
 const pollMs = 10_000;
