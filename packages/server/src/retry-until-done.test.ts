@@ -1,9 +1,10 @@
-import { expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { CleanupStack, type Clock, seededRandom } from '@cluster-apiserver/base';
 import { retryUntilDone, startStartupWork } from './retry-until-done.ts';
 
 /** Every pause is over at once. */
 const waits: number[] = [];
+beforeEach(() => void waits.splice(0));
 const pauses = { firstMs: 1_000, maxMs: 60_000 };
 const clock: Clock = {
   now: () => 0,
