@@ -58,10 +58,10 @@ test('a stored form of its own decides what is written, and what a stored value 
     description: '',
     fields: {},
     storage: {
-      form: () => ({
+      form: {
         encode: encodeStored,
         renew: (stored) => (stored.includes('"color"') ? stored : withColor(stored)),
-      }),
+      },
     },
   });
   const object = {

@@ -48,7 +48,7 @@ export class StoredObject implements Outcome, CacheItem {
   #uidHash: string | undefined;
 
   constructor(kind: Kind, key: ByteString, { value, revision, stale, source }: StoredValue) {
-    const own = kind.storage.form.renew(value);
+    const own = kind.storage.form.renew(value, kind);
     const stored = byteString(own);
     const object = reusableSource(source) ?? decodeStored(stored);
     // Everything else was checked before it was written. The resourceVersion is inserted after the uid.

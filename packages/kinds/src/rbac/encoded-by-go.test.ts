@@ -114,7 +114,8 @@ const encodedByGo: readonly (readonly [string, KubeObject, string])[] = [
 test.each(encodedByGo)('%s is read from the bytes of Go, and from ours', (_, object, base64) => {
   const kind = kinds(services).find(({ kind }) => kind === object.kind);
   if (!kind) throw new Error(`there is no kind ${object.kind}`);
-  const read = (bytes: Uint8Array): object => decodeStored(byteString(kind.storage.form.renew(Buffer.from(bytes))));
+  const read = (bytes: Uint8Array): object =>
+    decodeStored(byteString(kind.storage.form.renew(Buffer.from(bytes), kind)));
   expect(read(Buffer.from(base64, 'base64'))).toEqual(object);
   expect(read(encodeProtobuf(kind.schema, object as never))).toEqual(object);
 });

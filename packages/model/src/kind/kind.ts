@@ -1,5 +1,5 @@
 import { invariant, type SyncTask } from '@cluster-apiserver/base';
-import { CanonicalForm } from '../codec/canonical-form.ts';
+import { canonicalForm } from '../codec/canonical-form.ts';
 import type { Problems } from '../problems.ts';
 import { listMeta, objectMeta, typeMeta } from '../schema/common.ts';
 import { publicationOf } from '../schema/publication.ts';
@@ -19,7 +19,7 @@ import { isOfKubernetes } from './kubernetes-groups.ts';
 import type { KubeObject } from './object.ts';
 import type { ObjectOf } from './object-of.ts';
 import type { ServedSubresource } from './served-kind.ts';
-import type { KindStorage, StorageDeclaration } from './storage.ts';
+import type { KindStorage } from './storage.ts';
 import type { Subresource } from './subresource.ts';
 import { type Column, plainColumns } from './table/column.ts';
 
@@ -46,7 +46,8 @@ export interface KindDeclaration<F extends FieldDeclarations>
   readonly otherVersions?: readonly VersionDeclaration<ObjectOf<F>>[];
   /** How objects are converted between the versions, if they differ in more than names of fields. */
   readonly conversion?: Conversion;
-  readonly storage?: StorageDeclaration;
+  /** Where and how its objects are stored, if not as those of most kinds. */
+  readonly storage?: Partial<KindStorage>;
   /** Whether clients see the version in which objects are stored; true by default. */
   readonly isServed?: boolean;
 }
@@ -193,21 +194,18 @@ export function defineKind<F extends FieldDeclarations>(declaration: KindDeclara
     ...(categories && { categories }),
   };
   const versions: ApiVersion[] = [];
-  const stored = { versions, conversion };
   const whole: Kind = {
     ...described,
     ...formOf(described, fields, requiredFields, names),
     fieldNames: fieldNames({}),
     selectable: Object.fromEntries(selectable.map(([name]) => [name, name])),
-    ...stored,
+    versions,
+    conversion,
     fieldsOf:
       selectable.length === 0
         ? undefined
         : (held) => Object.fromEntries(selectable.map(([name, valueOf]) => [name, valueOf(held)])),
-    storage: {
-      prefix: storage.prefix ?? (isOfKubernetes(group) ? plural : `${plural}.${group}`),
-      form: storage.form?.(stored) ?? new CanonicalForm(stored),
-    },
+    storage: { prefix: isOfKubernetes(group) ? plural : `${plural}.${group}`, form: canonicalForm, ...storage },
   };
   versions.push(whole, ...otherVersions.map((other) => versionOf(whole, other)));
   return whole;

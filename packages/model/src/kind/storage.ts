@@ -5,26 +5,14 @@ import type { KubeObject } from './object.ts';
 
 /** Where and how the objects of a kind are stored. The kind itself is the version in which they are written. */
 export interface KindStorage {
-  /** First part of the keys of its objects, one segment or more, unique among all kinds that are stored. */
-  readonly prefix: string;
-  readonly form: StoredForm;
-}
-
-/** Where and how, if it is not as for most kinds. */
-export interface StorageDeclaration {
   /**
-   * The plural by default, with the group unless that is one of Kubernetes. What kube-apiserver stores elsewhere, such as
-   * `apiextensions.k8s.io/customresourcedefinitions`, names its place here.
+   * First part of the keys of its objects, one segment or more, unique among all kinds that are stored. By default the
+   * plural, with the group unless that is one of Kubernetes. What kube-apiserver stores elsewhere, such as
+   * `apiextensions.k8s.io/customresourcedefinitions`, names its place.
    */
-  readonly prefix?: string;
+  readonly prefix: string;
   /** Canonical JSON by default. */
-  readonly form?: (versions: StoredVersions) => StoredForm;
-}
-
-/** The versions in which values may be stored, the present one first. */
-export interface StoredVersions {
-  readonly versions: readonly ApiVersion[];
-  readonly conversion: Conversion;
+  readonly form: StoredForm;
 }
 
 /**
@@ -38,5 +26,11 @@ export interface StoredForm {
    * The bytes as which a stored value is served, and would be stored again: the same ones if it is up to date. Called for
    * each value that is read. Throws if it is no object of the kind, or if its conversion would have to wait.
    */
-  renew(stored: Buffer): Buffer;
+  renew(stored: Buffer, kind: StoredVersions): Buffer;
+}
+
+/** The versions in which values may be stored, the present one first. */
+export interface StoredVersions {
+  readonly versions: readonly ApiVersion[];
+  readonly conversion: Conversion;
 }

@@ -124,7 +124,7 @@ describe('fields', () => {
   const note = { name: 'a', namespace: 'n', fields: kind.fieldsOf?.({ metadata: {}, reason: 'x=y,\\z' }) };
 
   test('an unknown field is rejected with those that the kind has', () => {
-    const { schema: _, unknownSelectorField: __, storage: ___, ...own } = kind;
+    const { schema: _, unknownSelectorField: __, ...own } = kind;
     const plain = defineKind({ ...own, fields: { reason: jsonField(stringSchema, '') } });
     expect(() => parseFieldSelector('spec.color=a', plain)).toThrow(
       '"spec.color" is not a known field selector: only "metadata.name", "metadata.namespace", "reason"',
