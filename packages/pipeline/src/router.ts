@@ -8,7 +8,7 @@ import { endpointsOf } from './endpoints/endpoints.ts';
 import type { ApiResponse, Handler } from './exchange.ts';
 import type { AuthenticatedContext } from './request-context.ts';
 import { createHandler } from './handlers/create.ts';
-import { createSubresourceHandler } from './handlers/create-subresource.ts';
+import { createSubresourceHandler, reviewHandler } from './handlers/create-unstored.ts';
 import { deleteHandler } from './handlers/delete.ts';
 import { deleteCollectionHandler } from './handlers/delete-collection.ts';
 import { getHandler } from './handlers/get.ts';
@@ -16,7 +16,6 @@ import { listHandler } from './handlers/list.ts';
 import { patchHandler } from './handlers/patch.ts';
 import type { WriteChecks } from './handlers/requester.ts';
 import { updateHandler } from './handlers/update.ts';
-import { reviewHandler } from './handlers/review.ts';
 import { watchHandler, type WatchLimits } from './handlers/watch.ts';
 import { readBoolean, type ResourceInfo } from './request-info.ts';
 

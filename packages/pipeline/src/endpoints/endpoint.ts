@@ -34,7 +34,7 @@ export type EndpointScope =
   | 'watchAllNamespaces'
   | 'watchObject';
 
-/** The file in `handlers/` that serves the endpoint. `list` hands requests with `watch=true` to `watch`. */
+/** The handler that serves the endpoint, in `handlers/`. `list` hands requests with `watch=true` to `watch`. */
 export type HandlerName =
   | 'get'
   | 'list'

@@ -22,39 +22,13 @@ import {
 } from './operation-parts.ts';
 import { parametersOf } from './parameters.ts';
 
-/** One row of the table of a kind. */
-interface Row {
-  readonly scope: Exclude<EndpointScope, 'subresource'>;
-  readonly method: EndpointMethod;
-  /** The endpoint exists if the kind has the first one. */
-  readonly verbs: readonly [Verb, ...Verb[]];
-  readonly handler: HandlerName;
-  readonly operation: Omit<OperationObject, 'produces'> & Partial<Pick<OperationObject, 'produces'>>;
-}
+/** What OpenAPI says of one; the media types of responses may be those of objects. */
+type Described = Omit<OperationObject, 'produces'> & Partial<Pick<OperationObject, 'produces'>>;
 
 /** Those of the objects themselves. */
 export function objectEndpoints(kind: ApiVersion): readonly Endpoint[] {
-  const { group, version, plural } = kind;
+  const { group, version, plural, schema, listSchema, namespaced } = kind;
   const paths = pathsOf(kind);
-  const produces = mediaTypesOf(kind);
-  return objectRows(kind)
-    .filter(({ verbs: [verb] }) => kind.verbs.includes(verb))
-    .map(({ scope, method, verbs, handler, operation }) => ({
-      path: paths[scope],
-      scope,
-      method,
-      verbs: verbs.filter((verb) => kind.verbs.includes(verb)),
-      handler,
-      group,
-      plural,
-      subresource: undefined,
-      target: { group, version, kind: kind.kind },
-      operation: { produces, ...operation },
-    }));
-}
-
-function objectRows(kind: ApiVersion): readonly Row[] {
-  const { plural, schema, listSchema, namespaced } = kind;
   const deleted = kind.deletedAnswer === 'object' ? schema : statusSchema;
   const object = objectName(kind);
   const id = (verb: string, noun: string): string => operationId(kind, verb, noun);
@@ -72,152 +46,110 @@ function objectRows(kind: ApiVersion): readonly Row[] {
     responses: [ok(watchEvent)],
     produces: ['application/json', ...streamTypesOf(kind)],
   };
-  const inAllNamespaces: readonly Row[] = [
-    {
-      scope: 'allNamespaces',
-      method: 'GET',
-      verbs: ['list', 'watch'],
-      handler: 'list',
-      operation: {
-        ...listed,
-        action: 'list',
-        id: id('list', `${kind.kind}ForAllNamespaces`),
-        description: `Lists or watches ${plural} in all namespaces.`,
-      },
-    },
-    {
-      scope: 'watchAllNamespaces',
-      method: 'GET',
-      verbs: ['watch'],
-      handler: 'watch',
-      operation: {
-        ...watched,
-        action: 'watchlist',
-        id: id('watch', `${kind.kind}ListForAllNamespaces`),
-        description: `Watches ${plural} in all namespaces. Deprecated; use a list with watch=true.`,
-      },
-    },
+  /** None if the kind does not have the first of the verbs. */
+  const endpoint = (
+    scope: Exclude<EndpointScope, 'subresource'>,
+    method: EndpointMethod,
+    [verb, ...others]: readonly [Verb, ...Verb[]],
+    handler: HandlerName,
+    operation: Described,
+  ): readonly Endpoint[] =>
+    kind.verbs.includes(verb)
+      ? [
+          {
+            path: paths[scope],
+            scope,
+            method,
+            verbs: [verb, ...others.filter((one) => kind.verbs.includes(one))],
+            handler,
+            group,
+            plural,
+            subresource: undefined,
+            target: { group, version, kind: kind.kind },
+            operation: { produces: types, ...operation },
+          },
+        ]
+      : [];
+  const inAllNamespaces = [
+    ...endpoint('allNamespaces', 'GET', ['list', 'watch'], 'list', {
+      ...listed,
+      action: 'list',
+      id: id('list', `${kind.kind}ForAllNamespaces`),
+      description: `Lists or watches ${plural} in all namespaces.`,
+    }),
+    ...endpoint('watchAllNamespaces', 'GET', ['watch'], 'watch', {
+      ...watched,
+      action: 'watchlist',
+      id: id('watch', `${kind.kind}ListForAllNamespaces`),
+      description: `Watches ${plural} in all namespaces. Deprecated; use a list with watch=true.`,
+    }),
   ];
   return [
-    {
-      scope: 'collection',
-      method: 'GET',
-      verbs: ['list', 'watch'],
-      handler: 'list',
-      operation: {
-        ...listed,
-        action: 'list',
-        id: id('list', object),
-        description: `Lists or watches ${plural}${inNamespace}.`,
-      },
-    },
-    {
-      scope: 'collection',
-      method: 'POST',
-      verbs: ['create'],
-      handler: 'create',
-      operation: {
-        action: 'post',
-        id: id('create', object),
-        description: `Creates an object of kind ${kind.kind}.`,
-        parameters: parametersOf.write,
-        body: stored,
-        responses: responsesOfCreate(schema),
-      },
-    },
-    {
-      scope: 'collection',
-      method: 'DELETE',
-      verbs: ['deletecollection'],
-      handler: 'deleteCollection',
-      operation: {
-        action: 'deletecollection',
-        id: id('delete', `Collection${object}`),
-        description: `Deletes ${plural}${inNamespace}.`,
-        parameters: parametersOf.deleteCollection,
-        body: deletion,
-        responses: [ok(statusSchema)],
-      },
-    },
-    {
-      scope: 'object',
-      method: 'GET',
-      verbs: ['get'],
-      handler: 'get',
-      operation: {
-        action: 'get',
-        id: id('read', object),
-        description: `Reads the specified ${kind.kind}.`,
-        parameters: parametersOf.get,
-        responses: [ok(schema)],
-      },
-    },
-    {
-      scope: 'object',
-      method: 'PUT',
-      verbs: ['update'],
-      handler: 'update',
-      operation: {
-        action: 'put',
-        id: id('replace', object),
-        description: `Replaces the specified ${kind.kind}.`,
-        parameters: parametersOf.write,
-        body: stored,
-        responses: responsesOfUpdate(schema),
-      },
-    },
-    {
-      scope: 'object',
-      method: 'PATCH',
-      verbs: ['patch'],
-      handler: 'patch',
-      operation: {
-        action: 'patch',
-        id: id('patch', object),
-        description: `Partially updates the specified ${kind.kind}.`,
-        parameters: parametersOf.patch,
-        body: patchBody,
-        responses: responsesOfUpdate(schema),
-      },
-    },
-    {
-      scope: 'object',
-      method: 'DELETE',
-      verbs: ['delete'],
-      handler: 'delete',
-      operation: {
-        action: 'delete',
-        id: id('delete', object),
-        description: `Deletes the specified ${kind.kind}.`,
-        parameters: parametersOf.delete,
-        body: deletion,
-        responses: [ok(deleted), accepted(deleted)],
-      },
-    },
+    ...endpoint('collection', 'GET', ['list', 'watch'], 'list', {
+      ...listed,
+      action: 'list',
+      id: id('list', object),
+      description: `Lists or watches ${plural}${inNamespace}.`,
+    }),
+    ...endpoint('collection', 'POST', ['create'], 'create', {
+      action: 'post',
+      id: id('create', object),
+      description: `Creates an object of kind ${kind.kind}.`,
+      parameters: parametersOf.write,
+      body: stored,
+      responses: responsesOfCreate(schema),
+    }),
+    ...endpoint('collection', 'DELETE', ['deletecollection'], 'deleteCollection', {
+      action: 'deletecollection',
+      id: id('delete', `Collection${object}`),
+      description: `Deletes ${plural}${inNamespace}.`,
+      parameters: parametersOf.deleteCollection,
+      body: deletion,
+      responses: [ok(statusSchema)],
+    }),
+    ...endpoint('object', 'GET', ['get'], 'get', {
+      action: 'get',
+      id: id('read', object),
+      description: `Reads the specified ${kind.kind}.`,
+      parameters: parametersOf.get,
+      responses: [ok(schema)],
+    }),
+    ...endpoint('object', 'PUT', ['update'], 'update', {
+      action: 'put',
+      id: id('replace', object),
+      description: `Replaces the specified ${kind.kind}.`,
+      parameters: parametersOf.write,
+      body: stored,
+      responses: responsesOfUpdate(schema),
+    }),
+    ...endpoint('object', 'PATCH', ['patch'], 'patch', {
+      action: 'patch',
+      id: id('patch', object),
+      description: `Partially updates the specified ${kind.kind}.`,
+      parameters: parametersOf.patch,
+      body: patchBody,
+      responses: responsesOfUpdate(schema),
+    }),
+    ...endpoint('object', 'DELETE', ['delete'], 'delete', {
+      action: 'delete',
+      id: id('delete', object),
+      description: `Deletes the specified ${kind.kind}.`,
+      parameters: parametersOf.delete,
+      body: deletion,
+      responses: [ok(deleted), accepted(deleted)],
+    }),
     ...(namespaced ? inAllNamespaces : []),
-    {
-      scope: 'watchCollection',
-      method: 'GET',
-      verbs: ['watch'],
-      handler: 'watch',
-      operation: {
-        ...watched,
-        action: 'watchlist',
-        id: id('watch', `${object}List`),
-        description: `Watches ${plural}${inNamespace}. Deprecated; use a list with watch=true.`,
-      },
-    },
-    {
-      scope: 'watchObject',
-      method: 'GET',
-      verbs: ['watch'],
-      handler: 'watch',
-      operation: {
-        ...watched,
-        action: 'watch',
-        id: id('watch', object),
-        description: `Watches the specified ${kind.kind}. Deprecated; use a list with watch=true and a field selector.`,
-      },
-    },
+    ...endpoint('watchCollection', 'GET', ['watch'], 'watch', {
+      ...watched,
+      action: 'watchlist',
+      id: id('watch', `${object}List`),
+      description: `Watches ${plural}${inNamespace}. Deprecated; use a list with watch=true.`,
+    }),
+    ...endpoint('watchObject', 'GET', ['watch'], 'watch', {
+      ...watched,
+      action: 'watch',
+      id: id('watch', object),
+      description: `Watches the specified ${kind.kind}. Deprecated; use a list with watch=true and a field selector.`,
+    }),
   ];
 }

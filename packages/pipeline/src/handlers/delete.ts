@@ -4,31 +4,18 @@ import type { Handler } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
 import { negotiateObject } from '../encoding/negotiate.ts';
 import { objectResponse, statusResponse } from '../responses.ts';
-import { readDeleteParameters } from './delete-parameters.ts';
-import { toOperationOptions, namespacedNameOf, createRequester, type WriteChecks } from './requester.ts';
-import { authorizeUnsafeDeletion } from './unsafe-deletion.ts';
+import { readDeletion } from './deletion.ts';
+import { namespacedNameOf, type WriteChecks } from './requester.ts';
 
-/** `unsafeDeletionAuthorizer` is undefined if unsafe deletion is disabled. */
 export const deleteHandler =
-  (
-    resource: Resource,
-    checks: WriteChecks,
-    mayDeleteUnreadable: Authorizer | undefined,
-  ): Handler<AuthenticatedContext> =>
+  (resource: Resource, checks: WriteChecks, unsafeAuthorizer: Authorizer | undefined): Handler<AuthenticatedContext> =>
   async (context) => {
     const format = negotiateObject(context, resource.served);
     const { namespace, name } = namespacedNameOf(context);
-    const parameters = await readDeleteParameters(context);
-    const ignoreReadErrors = await authorizeUnsafeDeletion(context, parameters.ignoreReadErrors, mayDeleteUnreadable);
-    const options = {
-      ...parameters,
-      ignoreReadErrors,
-      namespace,
-      requester: createRequester(context, checks, toOperationOptions(parameters)),
-    };
-    const { answer, gone } = await deleteObject(resource, name, options, context.call);
+    const deletion = await readDeletion(context, checks, unsafeAuthorizer);
+    const { answer, gone } = await deleteObject(resource, name, { ...deletion, namespace }, context.call);
     // 202 only for clients that use orphanDependents: older clients do not know it.
-    const code = !gone && options.orphanDependents === false ? 202 : 200;
+    const code = !gone && deletion.orphanDependents === false ? 202 : 200;
     return 'json' in answer
       ? objectResponse(context, resource, format, code, answer)
       : statusResponse(context, format, code, answer);

@@ -1,6 +1,6 @@
 import { invariant } from '@cluster-apiserver/base';
 import type { Admission, Authorizer, OperationOptions } from '@cluster-apiserver/gates';
-import type { DeleteOptions, Requester } from '@cluster-apiserver/registry';
+import type { Requester } from '@cluster-apiserver/registry';
 import { addWarning, type AuthenticatedContext, type RequestInfoContext } from '../request-context.ts';
 import { readBoolean, type RequestInfo, readString } from '../request-info.ts';
 import { requireVerb } from '../stages/authorize.ts';
@@ -53,19 +53,3 @@ export function readOperationOptions(
     force: kind === 'PatchOptions' ? readBoolean(query, 'force') : undefined,
   };
 }
-
-/** The options of a deletion, as admission sees them. */
-export const toOperationOptions = ({
-  dryRun,
-  gracePeriodSeconds,
-  orphanDependents,
-  propagationPolicy,
-  preconditions,
-}: Omit<DeleteOptions, 'namespace'>): OperationOptions => ({
-  kind: 'DeleteOptions',
-  dryRun: dryRun ? ['All'] : undefined,
-  gracePeriodSeconds,
-  orphanDependents,
-  propagationPolicy,
-  preconditions,
-});

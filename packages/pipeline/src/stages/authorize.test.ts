@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { callUntil } from '@cluster-apiserver/base';
 import { AuthorizationFailedError } from '@cluster-apiserver/gates';
 import type { AuthenticatedContext } from '../request-context.ts';
-import { authorizeUnsafeDeletion } from '../handlers/unsafe-deletion.ts';
+import { authorizeUnsafeDeletion } from '../handlers/deletion.ts';
 import { parseRequestInfo } from '../request-info.ts';
 import { attributesOf, forbiddenError, requireVerb, selectedName } from './authorize.ts';
 

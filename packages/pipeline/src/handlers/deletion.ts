@@ -3,13 +3,19 @@ import { badRequest, Problems } from '@cluster-apiserver/model';
 import type { TypeNames } from '@cluster-apiserver/model/codec';
 import type { Integer } from '@cluster-apiserver/model/json';
 import { decode, deleteOptions, WrongTypeError } from '@cluster-apiserver/model/schema';
+import type { Authorizer, OperationOptions } from '@cluster-apiserver/gates';
 import type { DeleteOptions } from '@cluster-apiserver/registry';
 import { type BodyFormat, formatOfBody, rejectUnparsable } from '../request-body/body-formats.ts';
 import { readBody } from '../request-body/read-body.ts';
-import type { AuthenticatedContext } from '../request-context.ts';
+import { addWarning, type AuthenticatedContext } from '../request-context.ts';
 import { requireValidOptions, validateDryRun } from '../query-parameters.ts';
 import { readBoolean, readExactBoolean, readExactInteger, readString } from '../request-info.ts';
-import { ignoreReadErrorsParameter } from './unsafe-deletion.ts';
+import { requireVerb } from '../stages/authorize.ts';
+import { createRequester, type WriteChecks } from './requester.ts';
+
+const ignoreReadErrorsParameter = 'ignoreStoreReadErrorWithClusterBreakingPotential';
+
+type DeleteParameters = Omit<DeleteOptions, 'namespace' | 'requester'>;
 
 interface DeleteBody {
   readonly kind?: string;
@@ -22,11 +28,25 @@ interface DeleteBody {
   readonly [ignoreReadErrorsParameter]?: boolean;
 }
 
+/** The deletion that a request asks for. `unsafeAuthorizer` is undefined if unsafe deletion is disabled. */
+export async function readDeletion(
+  context: AuthenticatedContext,
+  checks: WriteChecks,
+  unsafeAuthorizer: Authorizer | undefined,
+): Promise<Omit<DeleteOptions, 'namespace'>> {
+  const parameters = await readParameters(context);
+  return {
+    ...parameters,
+    ignoreReadErrors: await authorizeUnsafeDeletion(context, parameters.ignoreReadErrors, unsafeAuthorizer),
+    requester: createRequester(context, checks, toOperationOptions(parameters)),
+  };
+}
+
 /**
  * An option in the body takes precedence over the query. kube-apiserver ignores the query as soon as there is a body,
  * and so deletes for good what the query marks as a dry run.
  */
-export async function readDeleteParameters(context: AuthenticatedContext): Promise<Omit<DeleteOptions, 'namespace'>> {
+async function readParameters(context: AuthenticatedContext): Promise<DeleteParameters> {
   const { query } = context.info;
   const format = formatOfBody(context.request, { hasProtobuf: true });
   const raw = await readBody(context);
@@ -69,3 +89,48 @@ function parseOptions(raw: Buffer, format: BodyFormat): DeleteBody {
     throw error;
   }
 }
+
+/** The verb that is required in addition to delete. */
+const unsafeVerb = 'unsafe-delete-ignore-read-errors';
+
+/**
+ * Returns whether unreadable objects are deleted: requested, enabled and authorized. Without an authorizer the feature
+ * is disabled, and the deletion is an ordinary one.
+ */
+export async function authorizeUnsafeDeletion(
+  context: AuthenticatedContext,
+  requested: boolean | undefined,
+  authorizer: Authorizer | undefined,
+): Promise<boolean> {
+  if (!requested) return false;
+  if (!authorizer) {
+    addWarning(
+      context,
+      `${ignoreReadErrorsParameter} has no effect while the feature gate AllowUnsafeMalformedObjectDeletion is off`,
+    );
+    return false;
+  }
+  await requireVerb(
+    authorizer,
+    context,
+    unsafeVerb,
+    (reason) => `not permitted to do "${unsafeVerb}"${reason ? `, reason: ${reason}` : ''}`,
+  );
+  return true;
+}
+
+/** The options of a deletion, as admission sees them. */
+const toOperationOptions = ({
+  dryRun,
+  gracePeriodSeconds,
+  orphanDependents,
+  propagationPolicy,
+  preconditions,
+}: DeleteParameters): OperationOptions => ({
+  kind: 'DeleteOptions',
+  dryRun: dryRun ? ['All'] : undefined,
+  gracePeriodSeconds,
+  orphanDependents,
+  propagationPolicy,
+  preconditions,
+});
