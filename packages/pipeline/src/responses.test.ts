@@ -102,6 +102,17 @@ describe('responses', () => {
     });
   });
 
+  test('the deletion of a collection is answered with what was deleted, or counted, as the kind declares', async () => {
+    const notes = '/apis/notes.example/v1/namespaces/n/notes';
+    await ask('POST', notes, { body: JSON.stringify({ metadata: { name: 'a' } }) });
+    expect((await ask('DELETE', notes)).json()).toMatchObject({
+      kind: 'NoteList',
+      items: [{ metadata: { name: 'a' } }],
+    });
+    await make('a');
+    expect((await ask('DELETE', robots)).json()).toMatchObject({ kind: 'Status', status: 'Success' });
+  });
+
   test('a Status is never transformed', async () => {
     await make('a');
     const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io';

@@ -56,6 +56,7 @@ const kind = (group: string, plural: string, otherVersions: readonly VersionDecl
     names: pathSegmentNames,
     qualifiedFinalizers: false,
     createOnUpdate: plural === 'notes',
+    deletedCollectionAnswer: plural === 'notes' ? 'list' : 'status',
     ownsOthers: true,
     deletedAnswer: 'object',
     subresources: [token],
