@@ -1,5 +1,5 @@
 import type { SyncTask } from '@cluster-apiserver/base';
-import { isRawNumber, jsonTokens } from '@cluster-apiserver/model/json';
+import { jsonTexts, jsonTokens } from '@cluster-apiserver/model/json';
 
 /**
  * Serializes the objects of an event as JSON on one line, in steps of about a millisecond: an object may have megabytes, and
@@ -8,31 +8,13 @@ import { isRawNumber, jsonTokens } from '@cluster-apiserver/model/json';
 
 const { closeBrace, closeBracket, colon, comma, endOfToken, openBrace, openBracket, quote } = jsonTokens;
 
-/** Tokens or values per step. */
+/** Tokens or texts per step. */
 const stepTokens = 512;
 /** Characters that are joined per step. */
 const stepCharacters = 256 * 1024;
 
 /** Serializes a value as JSON. */
-export function* serialize(value: unknown): SyncTask<string> {
-  const counter = { values: 0 };
-  return yield* serializeValue(value, counter);
-}
-
-function* serializeValue(value: unknown, counter: { values: number }): SyncTask<string> {
-  if (++counter.values % stepTokens === 0) yield;
-  if (typeof value !== 'object' || value === null || isRawNumber(value)) return JSON.stringify(value ?? null);
-  let text = '';
-  if (Array.isArray(value)) {
-    for (const item of value) text += `${text === '' ? '' : ','}${yield* serializeValue(item, counter)}`;
-    return `[${text}]`;
-  }
-  for (const [key, member] of Object.entries(value)) {
-    if (member === undefined) continue;
-    text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${yield* serializeValue(member, counter)}`;
-  }
-  return `{${text}}`;
-}
+export const serialize = (value: unknown): SyncTask<string> => joinTexts(jsonTexts(value));
 
 /** Joins the parts of a JSON text, without trailing white space. */
 export function* joinTexts(texts: Iterable<string | undefined>): SyncTask<string> {
@@ -45,7 +27,7 @@ export function* joinTexts(texts: Iterable<string | undefined>): SyncTask<string
     }
     parts.push(text);
     characters += text.length;
-    if (characters > stepCharacters) {
+    if (characters > stepCharacters || parts.length % stepTokens === 0) {
       characters = 0;
       yield;
     }

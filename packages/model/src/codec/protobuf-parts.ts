@@ -3,7 +3,7 @@
  * parts together are the bytes that `encodeMessage` writes.
  */
 import { requireList, requireObject } from '../json/json-object.ts';
-import { isRawNumber } from '../json/raw-number.ts';
+import { jsonTexts } from '../json/json-texts.ts';
 import type { ObjectSchema } from '../schema/schema.ts';
 import { writeEntries, writeItems, writeValue } from './protobuf-encoder.ts';
 import { delimited, encodeWith, writeTag } from './protobuf-wire.ts';
@@ -83,22 +83,4 @@ function* inBatches<T>(all: readonly T[]): Generator<readonly T[]> {
 function delimitedParts(number: number, parts: readonly Uint8Array[]): readonly Uint8Array[] {
   const length = parts.reduce((sum, part) => sum + part.length, 0);
   return [encodeWith((to) => writeTag(to, number, delimited).uint32(length)), ...parts];
-}
-
-/** JSON.stringify in steps. */
-function* jsonTexts(value: unknown, levels: number): Generator<string> {
-  if (typeof value !== 'object' || value === null || isRawNumber(value) || levels === 0) {
-    yield JSON.stringify(value);
-    return;
-  }
-  const isList = Array.isArray(value);
-  const members: readonly (readonly [string, unknown])[] = Object.entries(value);
-  let separator = '';
-  yield isList ? '[' : '{';
-  for (const [key, member] of members) {
-    yield isList ? separator : `${separator}${JSON.stringify(key)}:`;
-    yield* jsonTexts(member, levels - 1);
-    separator = ',';
-  }
-  yield isList ? ']' : '}';
 }
