@@ -5,7 +5,9 @@ export {
   createAdmission,
   nameOf,
   type OperationOptions,
-  type Precondition,
+  type Ground,
+  isPrecondition,
+  type Reservation,
 } from './admission/admission.ts';
 export {
   certificateSubjectRestriction,

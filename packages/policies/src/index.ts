@@ -20,3 +20,4 @@ export {
   createValidatingAdmissionWebhook,
   type WebhookPluginOptions,
 } from './webhook/webhook-plugins.ts';
+export { createResourceQuota } from './quota/quota-plugin.ts';

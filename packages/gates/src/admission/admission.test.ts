@@ -237,18 +237,20 @@ describe('the plugins that an operator chooses', () => {
       ],
     ],
   ])('with %j on and %j off are %j', (enabled, disabled, plugins) => {
-    expect(chooseAdmissionPlugins(enabled, disabled)).toEqual({ plugins, faults: [] });
+    expect(chooseAdmissionPlugins(enabled, disabled)).toEqual({ plugins: [...plugins, 'ResourceQuota'], faults: [] });
   });
 
   test.each([
     ['NamespaceLifecycl', 'did you mean NamespaceLifecycle?'],
     [
       'Nothing',
-      expect.stringMatching(/^there is AlwaysAdmit, NamespaceLifecycle, .*, AlwaysDeny, NamespaceAutoProvision$/),
+      expect.stringMatching(
+        /^there is AlwaysAdmit, NamespaceLifecycle, .*, AlwaysDeny, NamespaceAutoProvision, ResourceQuota$/,
+      ),
     ],
     ['', expect.stringMatching(/^there is /)],
     ['constructor', expect.stringMatching(/^there is /)],
-    ['ResourceQuota', 'it is about resource quotas, which are not served'],
+    ['LimitRanger', 'it is about pods, which are not served'],
     ['NodeRestriction', 'it is about nodes, which are not served'],
     ['PodSecurityPolicy', 'kube-apiserver has removed it, too'],
     ['EventRateLimit', undefined],
@@ -257,9 +259,9 @@ describe('the plugins that an operator chooses', () => {
   });
 
   test('are refused if unknown, or both enabled and disabled', () => {
-    expect(chooseAdmissionPlugins(['NamespaceLifecycl'], ['ResourceQuota']).faults).toEqual([
+    expect(chooseAdmissionPlugins(['NamespaceLifecycl'], ['LimitRanger']).faults).toEqual([
       '--enable-admission-plugins: there is no "NamespaceLifecycl": did you mean NamespaceLifecycle?',
-      '--disable-admission-plugins: there is no "ResourceQuota": it is about resource quotas, which are not served',
+      '--disable-admission-plugins: there is no "LimitRanger": it is about pods, which are not served',
     ]);
     expect(chooseAdmissionPlugins(['NamespaceLifecycle'], ['NamespaceLifecycle']).faults).toHaveLength(1);
     expect(chooseAdmissionPlugins(['NamespaceLifecycle', 'NamespaceAutoProvision'], []).faults).toHaveLength(1);

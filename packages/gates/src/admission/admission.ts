@@ -12,10 +12,10 @@ export interface Admission {
   /** The object as the plugins have changed it; undefined for a deletion, which a plugin may already reject here. */
   readonly mutate: (context: AdmissionContext) => KubeObject | undefined | Promise<KubeObject | undefined>;
   /**
-   * Preconditions of a creation; throws the answer if a plugin rejects the write. It may be called again for the same
+   * What the admission of a creation relies on; throws the answer if a plugin rejects the write. It may be called again for the same
    * write: after a conflict, when a precondition does not hold, and before a rejection that was decided from memory counts.
    */
-  readonly validate: (context: AdmissionContext) => readonly Precondition[] | Promise<readonly Precondition[]>;
+  readonly validate: (context: AdmissionContext) => readonly Ground[] | Promise<readonly Ground[]>;
 }
 
 /** A write that is about to happen, or a request that writes nothing but passes admission (reviews, TokenRequests). */
@@ -77,11 +77,21 @@ export interface Precondition {
   readonly revision: number;
 }
 
+/** What was set aside for a creation, such as room in a quota. It is released if the object is not stored after all. */
+export interface Reservation {
+  readonly release: () => void;
+}
+
+/** What the admission of a creation relies on. A plugin that reserves something is the last one, so that none refuses later. */
+export type Ground = Precondition | Reservation;
+
+export const isPrecondition = (ground: Ground): ground is Precondition => 'key' in ground;
+
 /** A plugin is called before the object is validated, after that, or both. */
 export interface AdmissionPlugin {
   readonly name: string;
   readonly mutate?: (context: AdmissionContext) => KubeObject | undefined | Promise<KubeObject | undefined>;
-  readonly validate?: (context: AdmissionContext) => Precondition | undefined | Promise<Precondition | undefined>;
+  readonly validate?: (context: AdmissionContext) => Ground | undefined | Promise<Ground | undefined>;
   /** Whether all plugins mutate the object once more if a later one has changed it. */
   readonly reinvocable?: boolean;
   /** Whether its own changes count as those of a later plugin: it consists of parts that react to each other. */
@@ -115,14 +125,14 @@ export function createAdmission(plugins: readonly AdmissionPlugin[]): Admission 
   return {
     mutate,
     validate: (context) => {
-      const preconditions: Precondition[] = [];
+      const grounds: Ground[] = [];
       const done = firstOf(validators, (validate) =>
-        chain(validate(context), (precondition) => {
-          if (precondition) preconditions.push(precondition);
+        chain(validate(context), (ground) => {
+          if (ground) grounds.push(ground);
           return undefined;
         }),
       );
-      return chain(done, () => preconditions);
+      return chain(done, () => grounds);
     },
   };
 }

@@ -20,7 +20,8 @@ const ofCertificates = ['CertificateApproval', 'CertificateSigning', 'Certificat
 
 /**
  * All plugins in the order in which they are called. It is that of kube-apiserver but for the plugin that creates namespaces:
- * an object that any other one rejects must not leave a namespace.
+ * an object that any other one rejects must not leave a namespace. That of quotas is the last one,
+ * because it reserves what a later refusal would have to release.
  */
 const admissionPlugins = [
   'AlwaysAdmit',
@@ -32,10 +33,11 @@ const admissionPlugins = [
   ...dynamic,
   'AlwaysDeny',
   'NamespaceAutoProvision',
+  'ResourceQuota',
 ] as const;
 export type AdmissionPluginName = (typeof admissionPlugins)[number];
 
-const onByDefault: readonly AdmissionPluginName[] = [...ofCertificates, ...dynamic];
+const onByDefault: readonly AdmissionPluginName[] = [...ofCertificates, ...dynamic, 'ResourceQuota'];
 
 /** As in kube-apiserver, where they can still be enabled. */
 export const deprecatedAdmissionPlugins: ReadonlySet<AdmissionPluginName> = new Set(['AlwaysAdmit', 'AlwaysDeny']);
@@ -52,7 +54,7 @@ const pluginsOfUnservedKinds: Readonly<Record<string, string>> = {
   ImagePolicyWebhook: 'pods',
   JobValidation: 'jobs',
   LimitPodHardAntiAffinityTopology: 'pods',
-  LimitRanger: 'limit ranges',
+  LimitRanger: 'pods',
   NodeDeclaredFeatureValidator: 'pods',
   NodeRestriction: 'nodes',
   PersistentVolumeClaimResize: 'persistent volume claims',
@@ -64,7 +66,6 @@ const pluginsOfUnservedKinds: Readonly<Record<string, string>> = {
   PodTolerationRestriction: 'pods',
   PodTopologyLabels: 'pods',
   Priority: 'pods',
-  ResourceQuota: 'resource quotas',
   RuntimeClass: 'pods',
   ServiceAccount: 'pods',
   StorageObjectInUseProtection: 'persistent volume claims',

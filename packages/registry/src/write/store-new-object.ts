@@ -1,4 +1,5 @@
 import { type Call, requireValue, throwIfAborted } from '@cluster-apiserver/base';
+import { isPrecondition } from '@cluster-apiserver/gates';
 import { alreadyExists, StatusError } from '@cluster-apiserver/model';
 import { type ByteString, bytesOf } from '@cluster-apiserver/model/codec';
 import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
@@ -8,6 +9,7 @@ import {
   PreconditionFailedError,
   type Revision,
   type StoredValue,
+  WriteInDoubtError,
 } from '@cluster-apiserver/storage';
 import { type Outcome, WrittenObject } from '../outcome.ts';
 import { placeOf, type Resource } from '../resource.ts';
@@ -80,10 +82,14 @@ export async function createAdmitted(
   const admission = { operation: 'CREATE', name: object.metadata.name, object, oldObject: undefined } as const;
   for (let tries = 1; ; tries++) {
     throwIfAborted(call);
-    const preconditions = await admit(resource, options, admission);
+    const grounds = await admit(resource, options, admission);
+    const preconditions = grounds.every(isPrecondition) ? grounds : grounds.filter(isPrecondition);
     try {
       return await store.create(key, bytesOf(bytes), { timeToLiveSeconds, source: object, preconditions }, call);
     } catch (error) {
+      // What may have been stored stays counted.
+      if (!(error instanceof WriteInDoubtError))
+        for (const ground of grounds) if ('release' in ground) ground.release();
       if (!(error instanceof PreconditionFailedError)) throw error;
       if (tries === triesMax)
         throw new StatusError(

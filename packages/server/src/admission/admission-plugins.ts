@@ -19,7 +19,12 @@ import {
   describeUnknownPlugin,
   type Namespaces,
 } from '@cluster-apiserver/gates';
-import { createConditionMeasures, createClusterState, reservedNames } from '@cluster-apiserver/policies';
+import {
+  createClusterState,
+  createConditionMeasures,
+  createResourceQuota,
+  reservedNames,
+} from '@cluster-apiserver/policies';
 import type { LiveApi } from '@cluster-apiserver/registry';
 import type { ServerContext } from '../configuration/context.ts';
 import { openWebhookPlugin, openWebhookCalls } from './webhook-plugins.ts';
@@ -66,6 +71,7 @@ export async function openAdmission(
   const plugins: Readonly<Record<AdmissionPluginName, () => Opened | Promise<Opened>>> = {
     AlwaysAdmit: () => undefined,
     NamespaceAutoProvision: () => namespaces && createNamespaceAutoProvision(namespaces),
+    ResourceQuota: () => createResourceQuota({ api, clock }),
     NamespaceLifecycle: () => namespaces && createNamespaceLifecycle(namespaces),
     NamespaceExists: () => namespaces && createNamespaceExists(namespaces),
     EventRateLimit: () => createEventRateLimit(configuration.EventRateLimit?.limits ?? [], clock),

@@ -1,0 +1,110 @@
+/** Quotas with three replicas on one etcd: many writers at once never exceed them, and a failed write leaves no charge. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { isDeepStrictEqual } from 'node:util';
+import { kinds } from '@cluster-apiserver/kinds';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { until } from '@cluster-apiserver/testkit/until';
+import { type ApiResponse, serveKinds, type TestServer } from '../serve-kinds.ts';
+
+const merge = 'application/merge-patch+json';
+
+let etcd: RealEtcd;
+let servers: TestServer[];
+beforeAll(async () => {
+  etcd = await startEtcd();
+  servers = [];
+  for (let count = 0; count < 3; count++) servers.push(await serveKinds(kinds, { etcd }));
+});
+afterAll(async () => {
+  for (const server of servers) await server.close();
+  await etcd.stop();
+});
+
+const serverOf = (index: number): TestServer => servers[index % servers.length] as TestServer;
+const within = (namespace: string, plural: string): string => `/api/v1/namespaces/${namespace}/${plural}`;
+
+/** What a controller does with a new quota: the limits that are enforced, and what is used. */
+async function limit(namespace: string, name: string, hard: Readonly<Record<string, string>>): Promise<void> {
+  const quota = within(namespace, `resourcequotas/${name}`);
+  await serverOf(0).request('POST', within(namespace, 'resourcequotas'), { metadata: { name }, spec: { hard } });
+  const used = Object.fromEntries(Object.keys(hard).map((each) => [each, '0']));
+  await serverOf(0).request('PATCH', `${quota}/status`, { status: { hard, used } }, merge);
+  for (const server of servers)
+    await until('every replica to know the quota', async () => {
+      const { body } = await server.request('GET', `${quota}?resourceVersion=0`);
+      return isDeepStrictEqual((body['status'] as Status | undefined)?.used, used) || undefined;
+    });
+}
+
+const create = (through: number, namespace: string, plural: string, name: string): Promise<ApiResponse> =>
+  serverOf(through).request('POST', within(namespace, plural), { metadata: { name } });
+
+interface Status {
+  readonly used?: Readonly<Record<string, string>>;
+}
+
+const used = async (namespace: string, name: string): Promise<Status | undefined> =>
+  (await serverOf(0).request('GET', within(namespace, `resourcequotas/${name}`))).body['status'] as Status | undefined;
+
+const countStored = async (namespace: string, plural: string): Promise<number> =>
+  ((await serverOf(0).request('GET', within(namespace, plural))).body['items'] as readonly object[]).length;
+
+test('of 200 writers at three replicas exactly as many succeed as there is room for', async () => {
+  await limit('crowded', 'q', { 'count/configmaps': '70' });
+  const answers = await Promise.all(
+    Array.from({ length: 200 }, (_, index) => create(index, 'crowded', 'configmaps', `c${index}`)),
+  );
+  const statuses = answers.map(({ status }) => status).toSorted();
+  expect(statuses).toEqual([...Array<number>(70).fill(201), ...Array<number>(130).fill(403)]);
+  for (const { status, body } of answers)
+    if (status === 403)
+      expect(body['message']).toMatch(/ is forbidden: exceeded quota: q, requested: count\/configmaps=1, /);
+  expect(await countStored('crowded', 'configmaps')).toBe(70);
+  expect(await used('crowded', 'q')).toMatchObject({ used: { 'count/configmaps': '70' } });
+});
+
+test('writers of two kinds under two quotas exceed neither, and a refusal charges none', async () => {
+  await limit('two', 'maps', { 'count/configmaps': '40', 'count/secrets': '1k' });
+  await limit('two', 'both', { configmaps: '30', secrets: '25' });
+  await Promise.all(
+    Array.from({ length: 120 }, (_, index) =>
+      create(index, 'two', index % 2 === 0 ? 'configmaps' : 'secrets', `o${index}`),
+    ),
+  );
+  expect([await countStored('two', 'configmaps'), await countStored('two', 'secrets')]).toEqual([30, 25]);
+  expect(await used('two', 'both')).toMatchObject({ used: { configmaps: '30', secrets: '25' } });
+  expect(await used('two', 'maps')).toMatchObject({ used: { 'count/configmaps': '30', 'count/secrets': '25' } });
+});
+
+test('a write that fails after it was charged gives its place back', async () => {
+  await limit('taken', 'q', { 'count/configmaps': '2' });
+  expect((await create(0, 'taken', 'configmaps', 'a')).status).toBe(201);
+  for (let round = 0; round < 5; round++)
+    for (let through = 0; through < 3; through++)
+      // A refusal for lack of room may come first while another place is on its way back.
+      expect([409, 403]).toContain((await create(through, 'taken', 'configmaps', 'a')).status);
+  await until(
+    'the places to be given back',
+    async () => (await used('taken', 'q'))?.used?.['count/configmaps'] === '1' || undefined,
+  );
+  expect((await create(1, 'taken', 'configmaps', 'b')).status).toBe(201);
+  expect((await create(2, 'taken', 'configmaps', 'c')).status).toBe(403);
+});
+
+test('a PUT that creates is charged, one that updates is not, and neither is a dry run', async () => {
+  await limit('put', 'q', { 'count/leases.coordination.k8s.io': '1' });
+  const lease = '/apis/coordination.k8s.io/v1/namespaces/put/leases/a';
+  const put = (query: string, version?: string): Promise<ApiResponse> =>
+    serverOf(1).request('PUT', `${lease}${query}`, {
+      metadata: { name: 'a', ...(version && { resourceVersion: version }) },
+      spec: { holderIdentity: String(version) },
+    });
+  const count = { used: { 'count/leases.coordination.k8s.io': '0' } };
+  expect((await put('?dryRun=All')).status).toBe(201);
+  expect(await used('put', 'q')).toMatchObject(count);
+  const { status, body } = await put('');
+  expect(status).toBe(201);
+  const version = (body['metadata'] as { readonly resourceVersion: string }).resourceVersion;
+  expect((await put('', version)).status).toBe(200);
+  expect(await used('put', 'q')).toMatchObject({ used: { 'count/leases.coordination.k8s.io': '1' } });
+});
