@@ -6,7 +6,7 @@ import { fieldSubresourceOf, type KubeObject } from '@cluster-apiserver/model/ki
 import { type CachedObject, patch, type Resource } from '@cluster-apiserver/registry';
 import { itemKey, textOfItemKey } from '@cluster-apiserver/storage';
 
-/** An object that somebody wants to create, and what it counts for. */
+/** An object that a client wants to create, and what it counts for. */
 interface Charge {
   readonly names: readonly string[];
   readonly context: AdmissionContext;
