@@ -1,20 +1,12 @@
-import { type AdmissionPluginName, chooseAdmissionPlugins } from '@cluster-apiserver/gates';
+import { chooseAdmissionPlugins } from '@cluster-apiserver/gates';
 import { labelNames } from '@cluster-apiserver/model/validation';
-import { type FlagFile, fileOf } from '../files/flag-files.ts';
+import { fileOf } from '../files/flag-files.ts';
 import type { FlagValues } from '../flags/flag.ts';
 import type { admissionFlags } from './admission-flags.ts';
 
-export interface AdmissionSettings {
-  /** The AdmissionConfiguration. */
-  readonly file: FlagFile | undefined;
-  readonly plugins: readonly AdmissionPluginName[];
-  /** Addresses of the services of webhooks, by `namespace/name`. */
-  readonly webhookServices: ReadonlyMap<string, string>;
-  /** Namespaces to create at startup. */
-  readonly systemNamespaces: readonly string[];
-}
+export type AdmissionSettings = ReturnType<typeof admissionSettingsOf>;
 
-export function admissionSettingsOf(values: FlagValues<typeof admissionFlags>, problems: string[]): AdmissionSettings {
+export function admissionSettingsOf(values: FlagValues<typeof admissionFlags>, problems: string[]) {
   const { plugins, faults } = chooseAdmissionPlugins(
     values['enable-admission-plugins'],
     values['disable-admission-plugins'],
@@ -24,6 +16,7 @@ export function admissionSettingsOf(values: FlagValues<typeof admissionFlags>, p
   for (const name of systemNamespaces)
     for (const problem of labelNames.whole(name))
       problems.push(`--system-namespaces: ${JSON.stringify(name)} is no name of a namespace: ${problem}`);
+  // By `namespace/name`.
   const webhookServices = values['admission-webhook-services'];
   for (const [service, address] of webhookServices) {
     if (!/^[^/]+\/[^/]+$/.test(service))

@@ -20,92 +20,77 @@ const truncateBatch = 'Maximum size of a batch in bytes. A larger one is split. 
 
 /** Audit policy, log backend and webhook backend, as in kube-apiserver. */
 export const auditFlags = {
-  'audit-policy-file': path({
-    default: '',
-    help: 'Policy of audit.k8s.io/v1 that says which requests are recorded, and how much of them. Reloaded when it changes. Without it nothing is recorded.',
-  }),
-  'audit-log-path': path({
-    default: '',
-    help: 'File that audit events are written to; - is the standard output. Without it there is no log backend.',
-  }),
+  'audit-policy-file': path(
+    'Policy of audit.k8s.io/v1 that says which requests are recorded, and how much of them. Reloaded when it changes. Without it nothing is recorded.',
+  ),
+  'audit-log-path': path(
+    'File that audit events are written to; - is the standard output. Without it there is no log backend.',
+  ),
   'audit-log-format': oneOf<'json' | 'legacy'>(
-    {
-      default: 'json',
-      help: 'Format of the audit log: json has one event per line, legacy the most important facts as text.',
-    },
+    'Format of the audit log: json has one event per line, legacy the most important facts as text.',
+    'json',
     ['json', 'legacy'],
   ),
   'audit-log-version': oneOf<(typeof versions)[number]>(
-    { default: 'audit.k8s.io/v1', help: 'API group and version of the events in the audit log.' },
+    'API group and version of the events in the audit log.',
+    'audit.k8s.io/v1',
     versions,
   ),
   'audit-log-mode': oneOf<AuditMode>(
-    {
-      default: 'blocking',
-      help: 'What happens when an event cannot be written: batch never holds a request, blocking holds it until the event is written or has failed, blocking-strict also rejects a request whose first event fails.',
-    },
+    'What happens when an event cannot be written: batch never holds a request, blocking holds it until the event is written or has failed, blocking-strict also rejects a request whose first event fails.',
+    'blocking',
     auditModes,
   ),
-  'audit-log-maxsize': integer(
-    { default: '100', help: 'Maximum size of the audit log file in megabytes before it is rotated.' },
-    [1, megabytesMax],
-  ),
-  'audit-log-maxbackup': integer(
-    { default: '0', help: 'Maximum number of rotated audit log files to retain; 0 retains all.' },
-    [0, countMax],
-  ),
-  'audit-log-maxage': integer(
-    { default: '0', help: 'Maximum number of days to retain rotated audit log files; 0 retains all.' },
-    [0, countMax],
-  ),
-  'audit-log-compress': boolean({ help: 'Compress rotated audit log files with gzip.' }),
-  'audit-log-batch-buffer-size': integer({ default: '10000', help: bufferSize }, [1, countMax]),
+  'audit-log-maxsize': integer('Maximum size of the audit log file in megabytes before it is rotated.', '100', [
+    1,
+    megabytesMax,
+  ]),
+  'audit-log-maxbackup': integer('Maximum number of rotated audit log files to retain; 0 retains all.', '0', [
+    0,
+    countMax,
+  ]),
+  'audit-log-maxage': integer('Maximum number of days to retain rotated audit log files; 0 retains all.', '0', [
+    0,
+    countMax,
+  ]),
+  'audit-log-compress': boolean('Compress rotated audit log files with gzip.'),
+  'audit-log-batch-buffer-size': integer(bufferSize, '10000', [1, countMax]),
   'audit-log-batch-max-size': integer(
-    {
-      default: '1',
-      help: 'Number of events that are written without waiting for more. Whatever waits by then is written at once. Only in batch mode.',
-    },
+    'Number of events that are written without waiting for more. Whatever waits by then is written at once. Only in batch mode.',
+    '1',
     [1, countMax],
   ),
-  'audit-log-batch-max-wait': durationMs({ default: '0s', help: batchWait }),
-  'audit-log-batch-throttle-enable': boolean({ help: throttleEnable }),
-  'audit-log-batch-throttle-qps': fraction({ default: '10', help: throttleQps }, [0.001, countMax]),
-  'audit-log-batch-throttle-burst': integer({ default: '15', help: throttleBurst }, [1, countMax]),
-  'audit-log-truncate-enabled': boolean({ help: truncateEnabled }),
-  'audit-log-truncate-max-event-size': integer({ default: '102400', help: truncateEvent }, [1, countMax]),
-  'audit-log-truncate-max-batch-size': integer({ default: '10485760', help: truncateBatch }, [1, countMax]),
-  'audit-webhook-config-file': path({
-    default: '',
-    help: 'Kubeconfig with the address and the credentials of the audit webhook. Reloaded when it changes. Without it there is no webhook backend.',
-  }),
+  'audit-log-batch-max-wait': durationMs(batchWait, '0s'),
+  'audit-log-batch-throttle-enable': boolean(throttleEnable),
+  'audit-log-batch-throttle-qps': fraction(throttleQps, '10', [0.001, countMax]),
+  'audit-log-batch-throttle-burst': integer(throttleBurst, '15', [1, countMax]),
+  'audit-log-truncate-enabled': boolean(truncateEnabled),
+  'audit-log-truncate-max-event-size': integer(truncateEvent, '102400', [1, countMax]),
+  'audit-log-truncate-max-batch-size': integer(truncateBatch, '10485760', [1, countMax]),
+  'audit-webhook-config-file': path(
+    'Kubeconfig with the address and the credentials of the audit webhook. Reloaded when it changes. Without it there is no webhook backend.',
+  ),
   'audit-webhook-version': oneOf<(typeof versions)[number]>(
-    { default: 'audit.k8s.io/v1', help: 'API group and version of the events sent to the audit webhook.' },
+    'API group and version of the events sent to the audit webhook.',
+    'audit.k8s.io/v1',
     versions,
   ),
   'audit-webhook-mode': oneOf<AuditMode>(
-    {
-      default: 'batch',
-      help: 'What happens when an event cannot be sent: batch never holds a request, blocking holds it until the event is sent or has failed, blocking-strict also rejects a request whose first event fails.',
-    },
+    'What happens when an event cannot be sent: batch never holds a request, blocking holds it until the event is sent or has failed, blocking-strict also rejects a request whose first event fails.',
+    'batch',
     auditModes,
   ),
-  'audit-webhook-initial-backoff': durationMs({
-    default: '10s',
-    help: 'Time to wait before the first retry of a failed batch; each further one waits longer.',
-  }),
-  'audit-webhook-batch-buffer-size': integer({ default: '10000', help: bufferSize }, [1, countMax]),
-  'audit-webhook-batch-max-size': integer({ default: '400', help: 'Maximum number of events of a batch.' }, [
-    1,
-    countMax,
-  ]),
-  'audit-webhook-batch-max-wait': durationMs({ default: '30s', help: batchWait }),
-  'audit-webhook-batch-throttle-enable': {
-    ...boolean({ help: throttleEnable }),
-    default: 'true',
-  },
-  'audit-webhook-batch-throttle-qps': fraction({ default: '10', help: throttleQps }, [0.001, countMax]),
-  'audit-webhook-batch-throttle-burst': integer({ default: '15', help: throttleBurst }, [1, countMax]),
-  'audit-webhook-truncate-enabled': boolean({ help: truncateEnabled }),
-  'audit-webhook-truncate-max-event-size': integer({ default: '102400', help: truncateEvent }, [1, countMax]),
-  'audit-webhook-truncate-max-batch-size': integer({ default: '10485760', help: truncateBatch }, [1, countMax]),
+  'audit-webhook-initial-backoff': durationMs(
+    'Time to wait before the first retry of a failed batch; each further one waits longer.',
+    '10s',
+  ),
+  'audit-webhook-batch-buffer-size': integer(bufferSize, '10000', [1, countMax]),
+  'audit-webhook-batch-max-size': integer('Maximum number of events of a batch.', '400', [1, countMax]),
+  'audit-webhook-batch-max-wait': durationMs(batchWait, '30s'),
+  'audit-webhook-batch-throttle-enable': boolean(throttleEnable, 'true'),
+  'audit-webhook-batch-throttle-qps': fraction(throttleQps, '10', [0.001, countMax]),
+  'audit-webhook-batch-throttle-burst': integer(throttleBurst, '15', [1, countMax]),
+  'audit-webhook-truncate-enabled': boolean(truncateEnabled),
+  'audit-webhook-truncate-max-event-size': integer(truncateEvent, '102400', [1, countMax]),
+  'audit-webhook-truncate-max-batch-size': integer(truncateBatch, '10485760', [1, countMax]),
 };

@@ -6,30 +6,7 @@ import type { auditFlags } from './audit-flags.ts';
 type Values = FlagValues<typeof auditFlags>;
 export type AuditPlugin = 'log' | 'webhook';
 
-export interface AuditSettings {
-  readonly policyFile: FlagFile | undefined;
-  /** Undefined if the backend is not used. */
-  readonly log: AuditLogSettings | undefined;
-  readonly webhook: AuditWebhookSettings | undefined;
-}
-
-export interface AuditLogSettings {
-  readonly path: string;
-  readonly format: 'json' | 'legacy';
-  readonly fileBytesMax: number;
-  readonly backupsMax: number;
-  readonly ageDaysMax: number;
-  readonly compress: boolean;
-  readonly queue: AuditQueueSettings;
-}
-
-export interface AuditWebhookSettings {
-  readonly file: FlagFile;
-  readonly initialBackoffMs: number;
-  readonly queue: AuditQueueSettings;
-}
-
-type AuditQueueSettings = ReturnType<typeof readQueue>;
+export type AuditSettings = ReturnType<typeof auditSettingsOf>;
 
 const megabyte = 1024 * 1024;
 /** Maximum size of a write: the next events wait for as long as the disk takes for it. */
@@ -43,41 +20,43 @@ const batchWritesPerSecond = 200;
 /** Maximum size of a webhook request, whose body is one string. */
 const bodyCharactersMax = 10 * megabyte;
 
-export function auditSettingsOf(values: Values, problems: string[]): AuditSettings {
+export function auditSettingsOf(values: Values, problems: string[]) {
   for (const plugin of ['log', 'webhook'] as const)
     if (values[`audit-${plugin}-truncate-max-batch-size`] < values[`audit-${plugin}-truncate-max-event-size`])
       problems.push(
         `--audit-${plugin}-truncate-max-batch-size must be at least --audit-${plugin}-truncate-max-event-size`,
       );
-  const path = values['audit-log-path'];
-  const file = fileOf(values, 'audit-webhook-config-file');
   return {
     policyFile: fileOf(values, 'audit-policy-file'),
-    log:
-      path === ''
-        ? undefined
-        : {
-            path,
-            format: values['audit-log-format'],
-            fileBytesMax: values['audit-log-maxsize'] * megabyte,
-            backupsMax: values['audit-log-maxbackup'],
-            ageDaysMax: values['audit-log-maxage'],
-            compress: values['audit-log-compress'],
-            queue: readQueue('log', values, {
-              eventsMax: Number.POSITIVE_INFINITY,
-              charactersMax: writeCharactersMax,
-            }),
-          },
-    webhook: file && {
-      file,
-      initialBackoffMs: values['audit-webhook-initial-backoff'],
-      queue: readQueue('webhook', values, {
-        eventsMax: values['audit-webhook-batch-max-size'],
-        charactersMax: bodyCharactersMax,
-      }),
-    },
+    // A backend that is not used is undefined.
+    log: values['audit-log-path'] === '' ? undefined : readLog(values),
+    webhook: readWebhook(values, fileOf(values, 'audit-webhook-config-file')),
   };
 }
+
+export type AuditLogSettings = ReturnType<typeof readLog>;
+
+const readLog = (values: Values) => ({
+  path: values['audit-log-path'],
+  format: values['audit-log-format'],
+  fileBytesMax: values['audit-log-maxsize'] * megabyte,
+  backupsMax: values['audit-log-maxbackup'],
+  ageDaysMax: values['audit-log-maxage'],
+  compress: values['audit-log-compress'],
+  queue: readQueue('log', values, { eventsMax: Number.POSITIVE_INFINITY, charactersMax: writeCharactersMax }),
+});
+
+export type AuditWebhookSettings = NonNullable<ReturnType<typeof readWebhook>>;
+
+const readWebhook = (values: Values, file: FlagFile | undefined) =>
+  file && {
+    file,
+    initialBackoffMs: values['audit-webhook-initial-backoff'],
+    queue: readQueue('webhook', values, {
+      eventsMax: values['audit-webhook-batch-max-size'],
+      charactersMax: bodyCharactersMax,
+    }),
+  };
 
 /** What both backends have flags for. In blocking modes events never wait for further ones. */
 function readQueue(

@@ -1,48 +1,16 @@
-import { type FlagFile, fileOf } from '../files/flag-files.ts';
+import { fileOf } from '../files/flag-files.ts';
 import type { FlagValues } from '../flags/flag.ts';
 import type { authenticationFlags } from './authentication-flags.ts';
 import type { oidcFlags } from './oidc-flags.ts';
-import { type OidcSettings, oidcSettingsOf } from './oidc-settings.ts';
+import { oidcSettingsOf } from './oidc-settings.ts';
 import type { serviceAccountFlags } from './service-account-flags.ts';
-import { type ServiceAccountSettings, serviceAccountSettingsOf } from './service-account-settings.ts';
+import { serviceAccountSettingsOf } from './service-account-settings.ts';
 
 type Values = FlagValues<typeof authenticationFlags & typeof oidcFlags & typeof serviceAccountFlags>;
 
-export interface AuthenticationSettings {
-  readonly clientCaFile: FlagFile | undefined;
-  readonly frontProxies: FrontProxySettings;
-  readonly tokenFile: FlagFile | undefined;
-  readonly tokenWebhook: TokenWebhookSettings | undefined;
-  /** The AuthenticationConfiguration. */
-  readonly file: FlagFile | undefined;
-  /** Undefined if the flag is not set. */
-  readonly anonymousAuth: boolean | undefined;
-  readonly egressFile: FlagFile | undefined;
-  readonly oidc: OidcSettings | undefined;
-  /** Undefined if service account tokens are disabled. */
-  readonly serviceAccounts: ServiceAccountSettings | undefined;
-  /** Of service account tokens. */
-  readonly serviceAccountIssuers: readonly string[];
-  /** Audiences of this API: tokens for one of them are accepted. */
-  readonly apiAudiences: readonly string[];
-}
+export type AuthenticationSettings = ReturnType<typeof authenticationSettingsOf>;
 
-export interface FrontProxySettings {
-  readonly caFile: FlagFile | undefined;
-  /** Common names of certificates; empty allows all. */
-  readonly allowedNames: readonly string[];
-  /** Names of headers in lower case. */
-  readonly headers: Readonly<Record<'user' | 'uid' | 'group' | 'extraPrefix', readonly string[]>>;
-}
-
-export interface TokenWebhookSettings {
-  readonly file: FlagFile;
-  readonly version: 'v1beta1' | 'v1';
-  /** 0 disables the cache. */
-  readonly cacheTtlMs: number;
-}
-
-export function authenticationSettingsOf(values: Values, problems: string[]): AuthenticationSettings {
+export function authenticationSettingsOf(values: Values, problems: string[]) {
   const webhookFile = fileOf(values, 'authentication-token-webhook-config-file');
   const issuers = values['service-account-issuer'];
   const serviceAccounts = serviceAccountSettingsOf(values, problems);
@@ -52,6 +20,7 @@ export function authenticationSettingsOf(values: Values, problems: string[]): Au
     clientCaFile: fileOf(values, 'client-ca-file'),
     frontProxies: {
       caFile: fileOf(values, 'requestheader-client-ca-file'),
+      /** Common names of certificates; empty allows all. */
       allowedNames: values['requestheader-allowed-names'],
       headers: {
         user: toHeaderNames(values['requestheader-username-headers']),
@@ -64,14 +33,19 @@ export function authenticationSettingsOf(values: Values, problems: string[]): Au
     tokenWebhook: webhookFile && {
       file: webhookFile,
       version: values['authentication-token-webhook-version'],
+      /** 0 disables the cache. */
       cacheTtlMs: values['authentication-token-webhook-cache-ttl'],
     },
+    /** The AuthenticationConfiguration. */
     file,
+    /** Undefined if the flag is not set. */
     anonymousAuth: values['anonymous-auth'] === 'unset' ? undefined : values['anonymous-auth'],
     egressFile: fileOf(values, 'egress-selector-config-file'),
     oidc: oidcSettingsOf(values, file, problems),
+    /** Undefined if service account tokens are disabled. */
     serviceAccounts,
     serviceAccountIssuers: issuers,
+    /** Audiences of this API: tokens for one of them are accepted. */
     apiAudiences: audiences.length > 0 ? audiences : issuers,
   };
 }

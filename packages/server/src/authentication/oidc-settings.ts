@@ -29,19 +29,10 @@ const names = ownKeys(flagPaths);
 type Values = FlagValues<typeof oidcFlags>;
 
 /** An issuer that flags configure. */
-export interface OidcSettings {
-  readonly caFile: FlagFile | undefined;
-  readonly algorithms: readonly string[];
-  /** The issuer in the equivalent configuration, but for its certificate authority. */
-  readonly jwt: { readonly issuer: object };
-}
+export type OidcSettings = NonNullable<ReturnType<typeof oidcSettingsOf>>;
 
 /** Undefined if no flag is set. */
-export function oidcSettingsOf(
-  values: Values,
-  authenticationFile: FlagFile | undefined,
-  problems: string[],
-): OidcSettings | undefined {
+export function oidcSettingsOf(values: Values, authenticationFile: FlagFile | undefined, problems: string[]) {
   const given = names.filter((name) => isGiven(values, name));
   if (given.length === 0) return undefined;
   const algorithms = values['oidc-signing-algs'];
@@ -59,7 +50,12 @@ export function oidcSettingsOf(
   problems.push(...faults);
   // An invalid combination has no equivalent configuration that could be checked further.
   if (faults.length > 0) return undefined;
-  return { caFile: fileOf(values, 'oidc-ca-file'), algorithms, jwt: toConfiguration(values) };
+  return {
+    caFile: fileOf(values, 'oidc-ca-file'),
+    algorithms,
+    /** The issuer in the equivalent configuration, but for its certificate authority. */
+    jwt: toConfiguration(values),
+  };
 }
 
 /** Loads the equivalent configuration. Throws a FlagError. */

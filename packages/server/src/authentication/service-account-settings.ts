@@ -1,18 +1,8 @@
-import { type FlagFile, fileOf } from '../files/flag-files.ts';
+import { fileOf } from '../files/flag-files.ts';
 import type { FlagValues } from '../flags/flag.ts';
 import type { serviceAccountFlags } from './service-account-flags.ts';
 
-/** Validated settings of service account tokens. */
-export interface ServiceAccountSettings {
-  /** The first one is the issuer of new tokens. */
-  readonly issuers: readonly [string, ...string[]];
-  readonly audiences: readonly string[];
-  readonly lifetimeSecondsMax: number | undefined;
-  readonly signingKey: FlagFile;
-  readonly otherKeys: readonly FlagFile[];
-  /** Empty to derive it from the issuer. */
-  readonly keySetUri: string;
-}
+export type ServiceAccountSettings = NonNullable<ReturnType<typeof serviceAccountSettingsOf>>;
 
 const maximumMsMin = 3_600_000;
 const maximumMsMax = 2 ** 32 * 1000;
@@ -20,7 +10,7 @@ const maximumMsMax = 2 ** 32 * 1000;
 type Values = FlagValues<typeof serviceAccountFlags>;
 
 /** Undefined if service account tokens are disabled. */
-export function serviceAccountSettingsOf(values: Values, problems: string[]): ServiceAccountSettings | undefined {
+export function serviceAccountSettingsOf(values: Values, problems: string[]) {
   problems.push(...findFaults(values));
   const [first, ...others] = values['service-account-issuer'];
   const signingKey = fileOf(values, 'service-account-signing-key-file');
@@ -28,11 +18,13 @@ export function serviceAccountSettingsOf(values: Values, problems: string[]): Se
   const maximumMs = values['service-account-max-token-expiration'];
   const audiences = values['api-audiences'];
   return {
-    issuers: [first, ...others],
+    /** The first one is the issuer of new tokens. */
+    issuers: [first, ...others] as const,
     audiences: audiences.length > 0 ? audiences : [first, ...others],
     lifetimeSecondsMax: maximumMs === 0 ? undefined : Math.floor(maximumMs / 1000),
     signingKey,
     otherKeys: values['service-account-key-file'].map((path) => ({ flag: 'service-account-key-file', path })),
+    /** Empty to derive it from the issuer. */
     keySetUri: values['service-account-jwks-uri'],
   };
 }

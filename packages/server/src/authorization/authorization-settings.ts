@@ -1,28 +1,12 @@
 import { type AuthorizerType, authorizerTypes } from '@cluster-apiserver/config';
 import { compilePathPatterns, PathPatternError } from '@cluster-apiserver/gates';
-import { type FlagFile, fileOf } from '../files/flag-files.ts';
+import { fileOf } from '../files/flag-files.ts';
 import { type FlagValues, isGiven } from '../flags/flag.ts';
 import type { authorizationFlags } from './authorization-flags.ts';
 
 type Values = FlagValues<typeof authorizationFlags>;
 
-export interface AuthorizationSettings {
-  /** The AuthorizationConfiguration; undefined if flags configure the authorizers. */
-  readonly file: FlagFile | undefined;
-  /** The authorizers of the flags, in their order. */
-  readonly types: readonly AuthorizerType[];
-  /** The policies of ABAC. */
-  readonly policyFile: FlagFile | undefined;
-  /** The authorizer Webhook of the flags. */
-  readonly webhook: {
-    readonly file: FlagFile | undefined;
-    readonly subjectAccessReviewVersion: 'v1' | 'v1beta1';
-    readonly authorizedTtlMs: number;
-    readonly unauthorizedTtlMs: number;
-  };
-  /** Whether everyone may read a path; probes need no credentials for these. */
-  readonly isAlwaysAllowed: (path: string) => boolean;
-}
+export type AuthorizationSettings = ReturnType<typeof authorizationSettingsOf>;
 
 /** Flags that the file replaces. --authorization-policy-file is not among them: no field of the file can name it. */
 const chainFlags = [
@@ -34,21 +18,26 @@ const chainFlags = [
   'authorization-webhook-cache-unauthorized-ttl',
 ] as const;
 
-export function authorizationSettingsOf(values: Values, problems: string[]): AuthorizationSettings {
+export function authorizationSettingsOf(values: Values, problems: string[]) {
   const file = fileOf(values, 'authorization-config');
   const modes = getModes(values);
   if (!file) problems.push(...findModeFaults(values, modes));
   else problems.push(...chainFlags.filter((name) => isGiven(values, name)).map(describeExclusion));
   return {
+    /** The AuthorizationConfiguration; undefined if flags configure the authorizers. */
     file,
+    /** The authorizers of the flags, in their order. */
     types: modes.filter(isAuthorizerType),
+    /** The policies of ABAC. */
     policyFile: fileOf(values, 'authorization-policy-file'),
+    /** The authorizer Webhook of the flags. */
     webhook: {
       file: fileOf(values, 'authorization-webhook-config-file'),
       subjectAccessReviewVersion: values['authorization-webhook-version'],
       authorizedTtlMs: values['authorization-webhook-cache-authorized-ttl'],
       unauthorizedTtlMs: values['authorization-webhook-cache-unauthorized-ttl'],
     },
+    /** Whether everyone may read a path; probes need no credentials for these. */
     isAlwaysAllowed: compileAlwaysAllowedPaths(values, problems),
   };
 }

@@ -1,36 +1,39 @@
 import { type FeatureGates, loadEncryptionConfiguration, parseFeatureGates } from '@cluster-apiserver/config';
 import { loadAdmission } from '../admission/admission-plugins.ts';
-import { type AdmissionSettings, admissionSettingsOf } from '../admission/admission-settings.ts';
+import { admissionSettingsOf } from '../admission/admission-settings.ts';
 import { auditFileChecks } from '../audit/audit.ts';
-import { type AuditSettings, auditSettingsOf } from '../audit/audit-settings.ts';
+import { auditSettingsOf } from '../audit/audit-settings.ts';
 import { authenticationFileChecks } from '../authentication/authenticators.ts';
-import { type AuthenticationSettings, authenticationSettingsOf } from '../authentication/authentication-settings.ts';
+import { authenticationSettingsOf } from '../authentication/authentication-settings.ts';
 import { authorizationFileChecks } from '../authorization/authorizers.ts';
-import { type AuthorizationSettings, authorizationSettingsOf } from '../authorization/authorization-settings.ts';
-import { type ControllerSettings, controllerSettingsOf } from '../controllers/controller-settings.ts';
+import { authorizationSettingsOf } from '../authorization/authorization-settings.ts';
+import { controllerSettingsOf } from '../controllers/controller-settings.ts';
 import type { Files } from '../environment.ts';
-import { type FlagFile, loadFlagFile, withAllFaults } from '../files/flag-files.ts';
+import { loadFlagFile, withAllFaults } from '../files/flag-files.ts';
 import { createFlagReader } from '../files/startup-files.ts';
-import { FlagError } from '../flags/flag.ts';
+import { FlagError, type FlagValues } from '../flags/flag.ts';
 import type { ServerFlags } from '../flags/flags.ts';
+import type { featureFlags } from './feature-flags.ts';
 import { loadTracing, tracingSettingsOf } from '../observability/tracing.ts';
 import { loadServingCertificate } from '../serving/serving-certificate.ts';
-import { type ServingSettings, servingSettingsOf } from '../serving/serving-settings.ts';
+import { servingSettingsOf } from '../serving/serving-settings.ts';
 import { loadEtcdCredentials } from '../storage/etcd-credentials.ts';
-import { type StorageSettings, storageSettingsOf } from '../storage/storage-settings.ts';
+import { storageSettingsOf } from '../storage/storage-settings.ts';
 
 /** The settings of all parts of the server. Only the functions that make them read flags. */
-export interface Settings {
-  readonly storage: StorageSettings;
-  readonly serving: ServingSettings;
-  readonly authentication: AuthenticationSettings;
-  readonly authorization: AuthorizationSettings;
-  readonly admission: AdmissionSettings;
-  readonly audit: AuditSettings;
-  readonly controllers: ControllerSettings;
-  readonly tracingFile: FlagFile | undefined;
-  readonly gates: FeatureGates;
-}
+export type Settings = ReturnType<typeof settingsOf>;
+
+const settingsOf = (flags: ServerFlags, problems: string[]) => ({
+  storage: storageSettingsOf(flags, problems),
+  serving: servingSettingsOf(flags, problems),
+  authentication: authenticationSettingsOf(flags, problems),
+  authorization: authorizationSettingsOf(flags, problems),
+  admission: admissionSettingsOf(flags, problems),
+  audit: auditSettingsOf(flags, problems),
+  controllers: controllerSettingsOf(flags, problems),
+  tracingFile: tracingSettingsOf(flags),
+  gates: featureGatesOf(flags, problems),
+});
 
 /**
  * The settings of the flags. Throws one FlagError with the faults of all flags and of the files that they name, before
@@ -38,17 +41,7 @@ export interface Settings {
  */
 export async function loadSettings(flags: ServerFlags, files: Files): Promise<Settings> {
   const problems: string[] = [];
-  const settings: Settings = {
-    storage: storageSettingsOf(flags, problems),
-    serving: servingSettingsOf(flags, problems),
-    authentication: authenticationSettingsOf(flags, problems),
-    authorization: authorizationSettingsOf(flags, problems),
-    admission: admissionSettingsOf(flags, problems),
-    audit: auditSettingsOf(flags, problems),
-    controllers: controllerSettingsOf(flags, problems),
-    tracingFile: tracingSettingsOf(flags),
-    gates: featureGatesOf(flags['feature-gates'], problems),
-  };
+  const settings = settingsOf(flags, problems);
   await withAllFaults(checkFiles(settings, files)).catch((error: unknown) => {
     if (!(error instanceof FlagError)) throw error;
     problems.push(...error.faults);
@@ -73,8 +66,8 @@ function checkFiles(settings: Settings, files: Files): readonly Promise<unknown>
   ];
 }
 
-function featureGatesOf(given: ReadonlyMap<string, string>, problems: string[]): FeatureGates {
-  const { gates, faults } = parseFeatureGates(given);
+function featureGatesOf(values: FlagValues<typeof featureFlags>, problems: string[]): FeatureGates {
+  const { gates, faults } = parseFeatureGates(values['feature-gates']);
   problems.push(...faults.map((fault) => `--feature-gates: ${fault}`));
   return gates;
 }

@@ -2,8 +2,8 @@ import { list } from '../flags/flag.ts';
 import { controllers } from './controller-list.ts';
 
 export const controllerFlags = {
-  controllers: list({
-    default: '*',
-    help: `Controllers to run: * for all, name for one, -name for all but one. There are ${Object.keys(controllers).join(', ')}.`,
-  }),
+  controllers: list(
+    `Controllers to run: * for all, name for one, -name for all but one. There are ${Object.keys(controllers).join(', ')}.`,
+    '*',
+  ),
 };

@@ -3,18 +3,12 @@ import type { FlagValues } from '../flags/flag.ts';
 import type { controllerFlags } from './controller-flags.ts';
 import { controllers } from './controller-list.ts';
 
-export interface ControllerSettings {
-  /** Names of the controllers to run. */
-  readonly chosen: ReadonlySet<string>;
-}
+export type ControllerSettings = ReturnType<typeof controllerSettingsOf>;
 
 const names = Object.keys(controllers);
 
 /** `*` enables all, `name` one, `-name` disables one; the last word about a controller wins. */
-export function controllerSettingsOf(
-  { controllers: words }: FlagValues<typeof controllerFlags>,
-  problems: string[],
-): ControllerSettings {
+export function controllerSettingsOf({ controllers: words }: FlagValues<typeof controllerFlags>, problems: string[]) {
   for (const word of words) {
     const name = word.replace(/^-/, '');
     if (name === '*' || names.includes(name)) continue;
@@ -24,7 +18,7 @@ export function controllerSettingsOf(
     );
   }
   const onlyExceptions = words.length > 0 && words.every((word) => word.startsWith('-'));
-  const chosen = new Set(onlyExceptions ? names : []);
+  const chosen: Set<string> = new Set(onlyExceptions ? names : []);
   for (const word of words) {
     if (word === '*') for (const name of names) chosen.add(name);
     else if (word.startsWith('-')) chosen.delete(word.slice(1));

@@ -16,38 +16,38 @@ export interface Flag<T> {
   join?(values: readonly T[]): T;
 }
 
-type FlagDescription<T> = Pick<Flag<T>, 'help' | 'default'>;
-
-export const text = (flag: FlagDescription<string>, placeholder = 'string'): Flag<string> => ({
-  ...flag,
+export const text = (help: string, defaultValue = '', placeholder = 'string'): Flag<string> => ({
+  help,
+  default: defaultValue,
   placeholder,
   parse: (value) => value,
   expected: 'a text',
 });
-export const path = (flag: FlagDescription<string>): Flag<string> => text(flag, 'path');
-export const integer = (flag: FlagDescription<number>, [least, most]: readonly [number, number]): Flag<number> => ({
-  ...flag,
-  placeholder: 'int',
-  parse: (value) =>
-    /^-?[0-9]+$/.test(value) && Number(value) >= least && Number(value) <= most ? Number(value) : undefined,
-  expected: `a whole number from ${least} to ${most}`,
-});
-export const fraction = (flag: FlagDescription<number>, [least, most]: readonly [number, number]): Flag<number> => ({
-  ...flag,
-  placeholder: 'float',
-  parse: (value) =>
-    /^[0-9]*\.?[0-9]+$/.test(value) && Number(value) >= least && Number(value) <= most ? Number(value) : undefined,
-  expected: `a number from ${least} to ${most}`,
-});
+export const path = (help: string, defaultValue = ''): Flag<string> => text(help, defaultValue, 'path');
+
+type Bounds = readonly [least: number, most: number];
+
+const number =
+  (form: RegExp, expected: string, placeholder: string) =>
+  (help: string, defaultValue: string, [least, most]: Bounds): Flag<number> => ({
+    help,
+    default: defaultValue,
+    placeholder,
+    parse: (value) => (form.test(value) && Number(value) >= least && Number(value) <= most ? Number(value) : undefined),
+    expected: `${expected} from ${least} to ${most}`,
+  });
+export const integer = number(/^-?[0-9]+$/, 'a whole number', 'int');
+export const fraction = number(/^[0-9]*\.?[0-9]+$/, 'a number', 'float');
+
 /** An address to listen on. As in kube-apiserver, a name is none: it could mean several. */
-export const ip = (flag: FlagDescription<string>): Flag<string> => ({
-  ...text(flag, 'ip'),
+export const ip = (help: string, defaultValue: string): Flag<string> => ({
+  ...text(help, defaultValue, 'ip'),
   parse: (value) => (isIP(value) === 0 ? undefined : value),
   expected: 'an IP address',
 });
 /** As clients of etcd read them: without a scheme it is http. */
-export const etcdUrls = (flag: FlagDescription<readonly string[]>): Flag<readonly string[]> => {
-  const { parse, ...rest } = list(flag);
+export const etcdUrls = (help: string, defaultValue: string): Flag<readonly string[]> => {
+  const { parse, ...rest } = list(help, defaultValue);
   return {
     ...rest,
     parse: (value) => {
@@ -68,8 +68,9 @@ function toEtcdUrl(member: string): string | undefined {
   const isOfEtcd = (url.protocol === 'http:' || url.protocol === 'https:') && url.hostname !== '' && url.port !== '0';
   return isOfEtcd && /^\/?$/.test(url.pathname) && url.search === '' && url.hash === '' ? address : undefined;
 }
-export const durationMs = (flag: FlagDescription<number>, bounds?: readonly [number, number]): Flag<number> => ({
-  ...flag,
+export const durationMs = (help: string, defaultValue: string, bounds?: Bounds): Flag<number> => ({
+  help,
+  default: defaultValue,
   placeholder: 'duration',
   parse: (value) => {
     const parsed = parseDuration(value);
@@ -78,8 +79,9 @@ export const durationMs = (flag: FlagDescription<number>, bounds?: readonly [num
   },
   expected: `a duration such as 30s, 5m or 1h30m${bounds ? `, from ${bounds.map(formatDuration).join(' to ')}` : ''}`,
 });
-export const list = (flag: FlagDescription<readonly string[]>): Flag<readonly string[]> => ({
-  ...flag,
+export const list = (help: string, defaultValue = ''): Flag<readonly string[]> => ({
+  help,
+  default: defaultValue,
   placeholder: 'strings',
   parse: (value) =>
     value
@@ -89,8 +91,9 @@ export const list = (flag: FlagDescription<readonly string[]>): Flag<readonly st
   expected: 'a list, separated by commas',
   join: (lists) => lists.flat(),
 });
-export const pairs = (flag: FlagDescription<ReadonlyMap<string, string>>): Flag<ReadonlyMap<string, string>> => ({
-  ...flag,
+export const pairs = (help: string): Flag<ReadonlyMap<string, string>> => ({
+  help,
+  default: '',
   placeholder: 'name=value,…',
   parse: (value) => {
     const given = new Map<string, string>();
@@ -105,8 +108,9 @@ export const pairs = (flag: FlagDescription<ReadonlyMap<string, string>>): Flag<
   join: joinMaps,
 });
 /** One pair, whose value may contain commas. Repeat the flag for several pairs. */
-export const pair = (flag: FlagDescription<ReadonlyMap<string, string>>): Flag<ReadonlyMap<string, string>> => ({
-  ...flag,
+export const pair = (help: string): Flag<ReadonlyMap<string, string>> => ({
+  help,
+  default: '',
   placeholder: 'name=value',
   parse: (value) => {
     if (value === '') return new Map();
@@ -118,22 +122,23 @@ export const pair = (flag: FlagDescription<ReadonlyMap<string, string>>): Flag<R
 });
 const joinMaps = (maps: readonly ReadonlyMap<string, string>[]): ReadonlyMap<string, string> =>
   new Map(maps.flatMap((map) => [...map]));
-export const oneOf = <T extends string>(flag: FlagDescription<T>, values: readonly T[]): Flag<T> => ({
-  ...flag,
+export const oneOf = <T extends string>(help: string, defaultValue: T, values: readonly T[]): Flag<T> => ({
+  help,
+  default: defaultValue,
   placeholder: values.join('|'),
   parse: (value) => values.find((one) => one === value),
   expected: `one of ${values.join(', ')}`,
 });
-export const boolean = (flag: Omit<FlagDescription<boolean>, 'default'>): Flag<boolean> => ({
-  ...flag,
-  default: 'false',
+export const boolean = (help: string, defaultValue: 'false' | 'true' = 'false'): Flag<boolean> => ({
+  help,
+  default: defaultValue,
   parse: (value) => (value === 'true' ? true : value === 'false' ? false : undefined),
   expected: 'true or false',
 });
 
 /** A switch whose absence differs from `false`. */
-export const optionalBoolean = (flag: Omit<FlagDescription<boolean>, 'default'>): Flag<boolean | 'unset'> => ({
-  ...flag,
+export const optionalBoolean = (help: string): Flag<boolean | 'unset'> => ({
+  help,
   default: '',
   parse: (value) => (value === '' ? 'unset' : value === 'true' ? true : value === 'false' ? false : undefined),
   expected: 'true or false',

@@ -17,8 +17,8 @@ import { tracingFlags } from '../observability/tracing-flags.ts';
 export { FlagError };
 
 const globalFlags = {
-  help: boolean({ help: 'Print this help.' }),
-  version: boolean({ help: 'Print the version.' }),
+  help: boolean('Print this help.'),
+  version: boolean('Print the version.'),
 };
 
 /** The flags of the server in the order of the help, with the names of kube-apiserver wherever it has such a flag. */

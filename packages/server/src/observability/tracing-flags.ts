@@ -2,8 +2,5 @@ import { path } from '../flags/flag.ts';
 
 /** Flags of tracing. */
 export const tracingFlags = {
-  'tracing-config-file': path({
-    default: '',
-    help: 'File with the TracingConfiguration. Without it, no request is traced.',
-  }),
+  'tracing-config-file': path('File with the TracingConfiguration. Without it, no request is traced.'),
 };

@@ -1,27 +1,13 @@
-import { type FlagFile, fileOf } from '../files/flag-files.ts';
-import { type CertificateFiles, certificateFilesOf } from '../files/pem-files.ts';
+import { fileOf } from '../files/flag-files.ts';
+import { certificateFilesOf } from '../files/pem-files.ts';
 import { type FlagValues, isGiven } from '../flags/flag.ts';
 import type { etcdFlags } from './etcd-flags.ts';
 
-export interface StorageSettings {
-  readonly endpoints: readonly string[];
-  /** Prefix of the keys of all kinds, such as /registry. */
-  readonly keyPrefix: string;
-  /** Keys of the servers themselves. They share the prefix so that one watch also sees them. */
-  readonly ownPrefix: string;
-  readonly caFile: FlagFile | undefined;
-  readonly clientCertificate: CertificateFiles | undefined;
-  readonly electionTimeoutMs: number;
-  /** 0 if this server requests no compaction. */
-  readonly compactionIntervalMs: number;
-  /** Undefined to store everything in clear. */
-  readonly encryption: { readonly file: FlagFile; readonly reloads: boolean } | undefined;
-  readonly eventLifetimeSeconds: number;
-}
+export type StorageSettings = ReturnType<typeof storageSettingsOf>;
 
 const encryptionFlag = 'encryption-provider-config';
 
-export function storageSettingsOf(values: FlagValues<typeof etcdFlags>, problems: string[]): StorageSettings {
+export function storageSettingsOf(values: FlagValues<typeof etcdFlags>, problems: string[]) {
   const keyPrefix = values['etcd-prefix'].replace(/\/+$/, '');
   const encryptionFile = fileOf(values, encryptionFlag);
   const reloads = values[`${encryptionFlag}-automatic-reload`];
@@ -31,12 +17,16 @@ export function storageSettingsOf(values: FlagValues<typeof etcdFlags>, problems
   else if (!encryptionFile && reloads) problems.push(`--${encryptionFlag}-automatic-reload: needs --${encryptionFlag}`);
   return {
     endpoints: values['etcd-servers'],
+    /** Of the keys of all kinds, such as /registry. */
     keyPrefix,
+    /** Of the keys of the servers themselves. They share the prefix so that one watch also sees them. */
     ownPrefix: `${keyPrefix}/.own/`,
     caFile: fileOf(values, 'etcd-cafile'),
     clientCertificate: certificateFilesOf(values, ['etcd-certfile', 'etcd-keyfile'], problems),
     electionTimeoutMs: values['etcd-election-timeout'],
+    /** 0 if this server requests no compaction. */
     compactionIntervalMs: values['etcd-compaction-interval'],
+    /** Undefined to store everything in clear. */
     encryption: encryptionFile && { file: encryptionFile, reloads },
     eventLifetimeSeconds: Math.ceil(values['event-ttl'] / 1000),
   };

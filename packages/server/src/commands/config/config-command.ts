@@ -18,28 +18,22 @@ cluster-apiserver config show [--output text|json] --server URL [--token TOKEN |
 
 const wrongUsage = 2;
 
-const output = oneOf<'text' | 'json'>({ default: 'text', help: 'Format of the output.' }, ['text', 'json']);
+const output = oneOf<'text' | 'json'>('Format of the output.', 'text', ['text', 'json']);
 const flags = {
   check: {
     output,
-    'warn-before': durationMs({ default: '720h', help: 'Warn of certificates that expire within this time.' }),
-    help: boolean({ help: 'Print the help.' }),
+    'warn-before': durationMs('Warn of certificates that expire within this time.', '720h'),
+    help: boolean('Print the help.'),
   },
-  schema: { help: boolean({ help: 'Print the help.' }) },
+  schema: { help: boolean('Print the help.') },
   show: {
     output,
-    kubeconfig: path({ default: '', help: 'Kubeconfig of the server.' }),
-    server: text({ default: '', help: 'URL of the server.' }, 'url'),
-    token: text({ default: '', help: 'Bearer token.' }),
-    'token-file': path({
-      default: '',
-      help: 'File with a bearer token, which other users of the machine cannot see.',
-    }),
-    'certificate-authority': path({
-      default: '',
-      help: 'Certificates that are trusted; those of the system by default.',
-    }),
-    help: boolean({ help: 'Print the help.' }),
+    kubeconfig: path('Kubeconfig of the server.'),
+    server: text('URL of the server.', '', 'url'),
+    token: text('Bearer token.'),
+    'token-file': path('File with a bearer token, which other users of the machine cannot see.'),
+    'certificate-authority': path('Certificates that are trusted; those of the system by default.'),
+    help: boolean('Print the help.'),
   },
 };
 
