@@ -103,8 +103,8 @@ function respond(
 ): ApiResponse | Promise<ApiResponse> {
   if (body instanceof Promise)
     return trackLatency(context.latency, 'encoding', body).then((bytes) => respond(context, encoding, status, bytes));
-  const warnings = context.warnings.size > 0 ? { warning: warningHeaders(context.warnings) } : undefined;
-  const headers = { ...standardHeaders(context.auditId, encoding), ...warnings };
+  const headers: Record<string, string | readonly string[]> = standardHeaders(context.auditId, encoding);
+  if (context.warnings.size > 0) headers['warning'] = warningHeaders(context.warnings);
   return compressResponse(context.request, { status, headers, body });
 }
 

@@ -4,7 +4,7 @@ import type { EncodableKind, KubeObject, ListMetadata } from '@cluster-apiserver
 import { formatShardSelector } from '@cluster-apiserver/model/selector';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { BodySource, ReadyBody } from '../body-source.ts';
-import { slicedBody, encodeTextInSteps } from './sliced-body.ts';
+import { slicedBody } from './sliced-body.ts';
 import { countCharacters, JoinedItems, joinShortItems } from './join-items.ts';
 import type { ResponseFormat, Transform } from './negotiate.ts';
 import { largeCharacters, listItemJson, decodeServedObject } from './object-json.ts';
@@ -23,11 +23,9 @@ export function listBody(
   const { served, clock, fromStored } = resource;
   if (encoding === 'json' && !transform && !fromStored) return jsonListBody(served, list);
   const nowMs = clock.now();
-  const steps =
-    encoding === 'protobuf'
-      ? encodeProtobufInSteps(resource, transform, list, nowMs)
-      : encodeTextInSteps(encoding, listJson(resource, transform, list, nowMs));
-  return slicedBody(loopOf(clock), steps, countCharacters(list.items));
+  const texts = listJson(resource, transform, list, nowMs);
+  const protobuf = encodeProtobufInSteps(resource, transform, list, nowMs);
+  return slicedBody(loopOf(clock), encoding, { texts, protobuf }, countCharacters(list.items));
 }
 
 /** The objects of a list that is joined at once, in bytes. Pieces would cost more than joining them. */

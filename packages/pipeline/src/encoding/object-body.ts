@@ -4,7 +4,7 @@ import type { KubeObject, EncodableKind } from '@cluster-apiserver/model/kind';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { BodySource, ReadyBody } from '../body-source.ts';
 import { hasTypeNames } from './encode.ts';
-import { slicedBody, encodeTextInSteps } from './sliced-body.ts';
+import { slicedBody } from './sliced-body.ts';
 import type { ResponseFormat, Transform } from './negotiate.ts';
 import { largeCharacters, objectJson, decodeServedObject } from './object-json.ts';
 import type { EncodableObject, ServedForm } from './served-form.ts';
@@ -19,11 +19,9 @@ export function objectBody(
   const { clock, fromStored } = resource;
   if (encoding === 'json' && !transform && !fromStored) return `${json}\n`;
   const nowMs = clock.now();
-  const steps =
-    encoding === 'protobuf'
-      ? encodeStoredProtobuf(resource, transform, json, nowMs)
-      : encodeTextInSteps(encoding, objectJson(resource, transform, json, { nowMs }));
-  return slicedBody(loopOf(clock), steps, json.length);
+  const texts = objectJson(resource, transform, json, { nowMs });
+  const protobuf = encodeStoredProtobuf(resource, transform, json, nowMs);
+  return slicedBody(loopOf(clock), encoding, { texts, protobuf }, json.length);
 }
 
 /** Encodes an object that is not stored. It is not longer than the request that it answers. */
@@ -33,13 +31,9 @@ export function unstoredObjectBody(
   object: KubeObject,
   clock: Clock,
 ): BodySource | Promise<ReadyBody> {
-  const nowMs = clock.now();
   const text = unstoredObjectJson(kind, transform, object, clock);
-  const steps =
-    encoding === 'protobuf'
-      ? encodeProtobufInSteps(kind, transform, object, text.length, nowMs)
-      : encodeTextInSteps(encoding, [text]);
-  return slicedBody(loopOf(clock), steps, text.length);
+  const protobuf = encodeProtobufInSteps(kind, transform, object, text.length, clock.now());
+  return slicedBody(loopOf(clock), encoding, { texts: [text], protobuf }, text.length);
 }
 
 export const unstoredObjectJson = (

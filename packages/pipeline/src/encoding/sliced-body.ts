@@ -1,4 +1,4 @@
-import { type Loop, unreachable } from '@cluster-apiserver/base';
+import { type Loop, runSync, unreachable } from '@cluster-apiserver/base';
 import { yamlText } from '@cluster-apiserver/model/codec';
 import { indentedJson } from '@cluster-apiserver/model/json';
 import { type BodySource, readWhole, type ReadyBody } from '../body-source.ts';
@@ -17,9 +17,23 @@ const sliceBytes = 64 * 1024;
 /** Smaller bodies are generated at once, so that they have a Content-Length. */
 const wholeCharactersMax = 64 * 1024;
 
+/** Both ways to encode a value, of which one is used. */
+export interface Encodable {
+  /** JSON texts, none of which ends inside a token. */
+  readonly texts: Iterable<string | undefined>;
+  readonly protobuf: Steps;
+}
+
 /** A body of stored objects of this total length. */
-export const slicedBody = (loop: Loop, steps: Steps, characters: number): BodySource | Promise<ReadyBody> =>
-  characters <= wholeCharactersMax ? encodeInSteps(loop, steps) : new SlicedBody(loop, steps);
+export function slicedBody(
+  loop: Loop,
+  encoding: Encoding,
+  { texts, protobuf }: Encodable,
+  characters: number,
+): BodySource | Promise<ReadyBody> {
+  const steps = encoding === 'protobuf' ? protobuf : encodeTextInSteps(encoding, texts);
+  return characters <= wholeCharactersMax ? encodeInSteps(loop, steps) : new SlicedBody(loop, steps);
+}
 
 /** Everything that the steps generate. */
 export const encodeInSteps = (loop: Loop, steps: Steps): Promise<Buffer> => readWhole(new SlicedBody(loop, steps));
@@ -88,11 +102,7 @@ export function* joinSteps(parts: Parts): Generator<undefined, Buffer> {
   return joined.toBuffer();
 }
 
-export function encodeAtOnce(parts: Parts): Buffer {
-  const joined = new JoinedParts();
-  for (const part of parts) if (part) joined.add(part);
-  return joined.toBuffer();
-}
+export const encodeAtOnce = (parts: Parts): Buffer => runSync(joinSteps(parts));
 
 /** Text and bytes in the order in which they were added. Text is encoded in as few pieces as possible. */
 class JoinedParts {

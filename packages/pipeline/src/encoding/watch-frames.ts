@@ -38,7 +38,7 @@ export type Framing = 'stream' | 'messages';
 export function createFrameCache(resource: Resource): (format: ResponseFormat, framing: Framing) => Frames {
   const jsonFrameSet =
     resource.kind === resource.served
-      ? { stream: jsonStreamFrames(resource.kind), messages: jsonMessageFrames(resource.kind) }
+      ? { stream: plainJsonFrames(resource.kind, 'stream'), messages: plainJsonFrames(resource.kind, 'messages') }
       : undefined;
   const others = new Map<string, Frames>();
   return (format, framing) => {
@@ -51,25 +51,13 @@ export function createFrameCache(resource: Resource): (format: ResponseFormat, f
 }
 
 /** Joins the ready bytes of the objects. */
-function jsonStreamFrames(kind: EncodableKind): Frames {
-  const write: FrameWriter = (events) => bytesOf(events.map((event) => jsonLine(kind, event)).join(''));
-  return {
-    contentType: contentTypes.json,
-    first: write,
-    later: write,
-    error: createErrorFrame(jsonFrames.stream, JSON.stringify),
-  };
-}
-
-function jsonMessageFrames(kind: EncodableKind): Frames {
-  const write: FrameWriter = (events) =>
-    Buffer.concat(events.map((event) => encodeMessage('text', bytesOf(jsonLine(kind, event)))));
-  return {
-    contentType: contentTypes.json,
-    first: write,
-    later: write,
-    error: createErrorFrame(jsonFrames.messages, JSON.stringify),
-  };
+function plainJsonFrames(kind: EncodableKind, framing: Framing): Frames {
+  const write: FrameWriter =
+    framing === 'stream'
+      ? (events) => bytesOf(events.map((event) => jsonLine(kind, event)).join(''))
+      : (events) => Buffer.concat(events.map((event) => encodeMessage('text', bytesOf(jsonLine(kind, event)))));
+  const error = createErrorFrame(jsonFrames[framing], JSON.stringify);
+  return { contentType: contentTypes.json, first: write, later: write, error };
 }
 
 function jsonLine(kind: EncodableKind, event: WatchEvent): ByteString {

@@ -81,9 +81,9 @@ export class Connection {
   }
 
   /** Serves the newest request, after the responses to previous ones have been sent. */
-  serveInTurn(serve: () => void): void {
-    if (this.requests.size === 1) serve();
-    else (this.#waiting ??= []).push(serve);
+  serveInTurn<Request>(request: Request, serve: (request: Request) => void): void {
+    if (this.requests.size === 1) serve(request);
+    else (this.#waiting ??= []).push(() => serve(request));
   }
 
   isNewest(request: OpenRequest): boolean {

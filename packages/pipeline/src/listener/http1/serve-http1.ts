@@ -30,7 +30,9 @@ export function serveHttp1(
     (message: IncomingMessage, response: ServerResponse): void => {
       const connection = connections.findBySocket(message.socket);
       if (!connection) return void message.socket.destroy();
-      serveRequest({ message, response, awaitsContinue, isExpectationKnown }, connection, context, accept);
+      if (connection.isEnded) return;
+      const request = new Http1Request(message, response, awaitsContinue, connection, context);
+      serveRequest(request, response, isExpectationKnown, accept);
     };
   const closeOfRequest = (message: IncomingMessage): void => void message.socket.destroy();
   const closeOfSocket = (_: unknown, socket: Duplex): void => void socket.destroy();
@@ -53,22 +55,13 @@ export function serveHttp1(
   server.on('tlsClientError', () => context.measures.countFailedHandshake());
 }
 
-interface IncomingRequest {
-  readonly message: IncomingMessage;
-  readonly response: ServerResponse;
-  /** The client waits for 100 Continue before it sends the body. */
-  readonly awaitsContinue: boolean;
-  readonly isExpectationKnown: boolean;
-}
-
 function serveRequest(
-  { message, response, awaitsContinue, isExpectationKnown }: IncomingRequest,
-  connection: Connection,
-  context: ListenerContext,
+  request: Http1Request,
+  response: ServerResponse,
+  isExpectationKnown: boolean,
   accept: AcceptRequest,
 ): void {
-  if (connection.isEnded) return;
-  const request = new Http1Request(message, response, awaitsContinue, connection, context);
+  const { connection } = request;
   connection.addRequest(request);
   response.on('close', () => connection.removeRequest(request));
   request.refusal = request.findRefusal();
@@ -76,7 +69,7 @@ function serveRequest(
     request.refusal = createRefusal(417, 'unsupported expectation: only 100-continue is supported');
   if (!request.refusal && connection.requests.size > limits.pipelinedRequestsMax)
     request.refusal = createRefusal(429, 'too many pipelined requests on one connection');
-  if (!request.refusal) return connection.serveInTurn(() => accept(request));
+  if (!request.refusal) return connection.serveInTurn(request, accept);
   request.endsConnection();
   accept(request);
 }
