@@ -1,6 +1,6 @@
 import type { Path, Problems } from '@cluster-apiserver/model';
 import { object, string, type ValueOf } from '@cluster-apiserver/model/schema';
-import { Findings } from './findings.ts';
+import { type Findings, loadBy } from './findings.ts';
 import { defineConfigurationKind, readConfiguration } from './load.ts';
 import { checkedString, list, oneOf, optional, required } from './schema.ts';
 
@@ -73,14 +73,10 @@ export const egressSelectorKind = defineConfigurationKind({
 });
 
 /** Throws a ConfigurationError with all problems. */
-export function loadEgressSelectorConfiguration(file: string): EgressConfiguration {
-  const findings = new Findings(file);
-  const configuration = readEgressSelectorConfiguration(file, findings);
-  findings.requireNoProblems();
-  return configuration;
-}
+export const loadEgressSelectorConfiguration = (file: string): EgressConfiguration =>
+  loadBy(readEgressSelectorConfiguration, file);
 
-/** Adds problems to `findings` instead of throwing. */
+/** Adds problems to `findings`. */
 export const readEgressSelectorConfiguration = (file: string, findings: Findings): EgressConfiguration =>
   readConfiguration(
     egressSelectorKind,

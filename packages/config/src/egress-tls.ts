@@ -1,5 +1,4 @@
-import { errorMessage } from '@cluster-apiserver/base';
-import { isKeyPair, holdsCertificates } from './certificates.ts';
+import { addAuthorities, addKeyPair } from './certificates.ts';
 import type { EgressTls } from './egress-selector-configuration.ts';
 import type { Findings } from './findings.ts';
 import type { ReadFile } from './webhook-connection.ts';
@@ -17,26 +16,15 @@ export async function readEgressTls(
   readFile: ReadFile,
   findings: Findings,
 ): Promise<EgressTlsFiles | undefined> {
-  const read = async (field: string, file: string): Promise<Buffer | undefined> => {
-    if (file === '') return undefined; // already reported as missing
-    try {
-      return await readFile(file);
-    } catch (error) {
-      findings.add([...path, field], `cannot read ${file}: ${errorMessage(error)}`);
-      return undefined;
-    }
-  };
+  const read = async (field: string, file: string | undefined): Promise<Buffer | undefined> =>
+    file ? findings.readFile([...path, field], file, () => readFile(file)) : undefined;
   const [ca, cert, key] = await Promise.all([
-    caBundle === undefined ? undefined : read('caBundle', caBundle),
+    read('caBundle', caBundle),
     read('clientCert', clientCert),
     read('clientKey', clientKey),
   ]);
-  if (ca) {
-    if (holdsCertificates(ca.toString())) findings.addCertificates([...path, 'caBundle'], ca.toString());
-    else findings.add([...path, 'caBundle'], `${caBundle} holds no certificates in PEM`);
-  }
+  addAuthorities(findings, [...path, 'caBundle'], ca, caBundle ?? '');
   if (!cert || !key) return undefined;
-  if (isKeyPair(cert, key)) findings.addCertificates([...path, 'clientCert'], cert.toString());
-  else findings.add(path, 'the client certificate and its key do not belong together, or are not in PEM');
+  addKeyPair(findings, [...path, 'clientCert'], cert, key, path);
   return { ca, cert, key };
 }

@@ -1,3 +1,4 @@
+import { errorMessage } from '@cluster-apiserver/base';
 import { formatPath, type Path, Problems } from '@cluster-apiserver/model';
 import { type Place, type TextPlaces, textPlaces } from '@cluster-apiserver/model/codec';
 
@@ -144,6 +145,16 @@ export class Findings {
     this.certificates.push(...(inner.certificates ?? []));
   }
 
+  /** Reads a file that the value at a path names; undefined if that is not possible. */
+  async readFile(path: Path, name: string, read: () => Promise<Buffer>): Promise<Buffer | undefined> {
+    try {
+      return await read();
+    } catch (error) {
+      this.add(path, `cannot read ${name}: ${errorMessage(error)}`);
+      return undefined;
+    }
+  }
+
   /** Adds the findings of a file that the value at a path names. */
   includeFile(path: Path, file: string, inner: Parameters<Findings['include']>[0]): void {
     this.include(inner, (text) => `${formatPath(path)}: Invalid value: ${JSON.stringify(file)}: ${text}`);
@@ -166,6 +177,14 @@ export class Findings {
     if (!this.#start) return { line, column };
     return { line: line + this.#start.line - 1, column: line === 1 ? column + this.#start.indent : column };
   }
+}
+
+/** What a reader makes of a text. Throws a ConfigurationError with all problems. */
+export function loadBy<T>(read: (text: string, findings: Findings) => T, text: string): T {
+  const findings = new Findings(text);
+  const loaded = read(text, findings);
+  findings.requireNoProblems();
+  return loaded;
 }
 
 const problemsAt = (path: Path, take: (path: Path, message: string) => void): Problems =>

@@ -49,10 +49,10 @@ export {
   providersFor,
 } from './encryption-configuration.ts';
 export { type FeatureGate, type FeatureGates, parseFeatureGates } from './feature-gates.ts';
-export { type Content, type Kubeconfig, loadKubeconfig } from './kubeconfig.ts';
 export { holdsCertificates, splitCertificates } from './certificates.ts';
 export { type EgressTlsFiles, readEgressTls } from './egress-tls.ts';
 export { ConfigurationError, Findings, type FoundCertificates, type Problem } from './findings.ts';
+export { loadKubeconfig } from './kubeconfig.ts';
 export { configurationKinds, kindNamed, kindOf, nameOf } from './kinds.ts';
 export type { ConfigurationKind } from './load.ts';
 export { type JsonSchema, printSchema } from './schema.ts';

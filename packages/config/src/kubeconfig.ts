@@ -1,7 +1,7 @@
 import { isJsonObject } from '@cluster-apiserver/model/json';
 import type { Path, Problems } from '@cluster-apiserver/model';
 import { any, boolean, bytes, object, string, type ValueOf } from '@cluster-apiserver/model/schema';
-import { Findings } from './findings.ts';
+import { type Findings, loadBy } from './findings.ts';
 import { defineConfigurationKind, parseContent, readEmbedded } from './load.ts';
 import { checkedString, list, optional, required } from './schema.ts';
 
@@ -83,18 +83,13 @@ export const kubeconfigKind = defineConfigurationKind({
   },
 });
 
-/**
- * Reads the current context. Features that this server does not support are problems: exec plugins, auth providers and
- * skipping TLS verification. Throws a ConfigurationError with all problems.
- */
-export function loadKubeconfig(file: string): Kubeconfig {
-  const findings = new Findings(file);
-  const kubeconfig = readKubeconfig(file, findings);
-  findings.requireNoProblems();
-  return kubeconfig;
-}
+/** Throws a ConfigurationError with all problems. */
+export const loadKubeconfig = (file: string): Kubeconfig => loadBy(readKubeconfig, file);
 
-/** Adds problems to `findings` instead of throwing. */
+/**
+ * Reads the current context, and adds problems to `findings`. Features that this server does not support are problems:
+ * exec plugins, auth providers and skipping TLS verification.
+ */
 export function readKubeconfig(file: string, findings: Findings): Kubeconfig {
   return readEmbedded(
     kubeconfigKind,

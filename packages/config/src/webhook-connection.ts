@@ -1,7 +1,6 @@
 import path from 'node:path';
-import { errorMessage } from '@cluster-apiserver/base';
 import type { Path } from '@cluster-apiserver/model';
-import { isKeyPair, holdsCertificates } from './certificates.ts';
+import { addAuthorities, addKeyPair } from './certificates.ts';
 import { ConfigurationError, Findings } from './findings.ts';
 import { type Content, type Kubeconfig, readKubeconfig } from './kubeconfig.ts';
 
@@ -41,28 +40,17 @@ export async function readWebhookConnection(
   const contentOf = async (content: Content | undefined): Promise<Buffer | undefined> => {
     if (!content || 'data' in content) return content?.data;
     const name = content.file;
-    try {
-      return await readFile(path.isAbsolute(name) ? name : path.join(path.dirname(file), name));
-    } catch (error) {
-      findings.add(content.path, `cannot read ${name}: ${errorMessage(error)}`);
-      return undefined;
-    }
+    const read = (): Promise<Buffer> => readFile(path.isAbsolute(name) ? name : path.join(path.dirname(file), name));
+    return findings.readFile(content.path, name, read);
   };
   const [certificateAuthority, clientCertificate, clientKey, token] = await Promise.all(
     [config.certificateAuthority, config.clientCertificate, config.clientKey, config.token].map(contentOf),
   );
   const placeOf = (content: Content | undefined): Path => content?.path ?? [];
-  if (certificateAuthority) {
-    const place = placeOf(config.certificateAuthority);
-    if (holdsCertificates(certificateAuthority.toString()))
-      findings.addCertificates(place, certificateAuthority.toString());
-    else findings.add(place, 'the certificate authority holds no certificates in PEM');
-  }
-  if (clientCertificate && clientKey) {
-    const place = placeOf(config.clientCertificate);
-    if (isKeyPair(clientCertificate, clientKey)) findings.addCertificates(place, clientCertificate.toString());
-    else findings.add(place, 'the client certificate and its key do not belong together, or are not in PEM');
-  }
+  const authorityPlace = placeOf(config.certificateAuthority);
+  addAuthorities(findings, authorityPlace, certificateAuthority, 'the certificate authority');
+  if (clientCertificate && clientKey)
+    addKeyPair(findings, placeOf(config.clientCertificate), clientCertificate, clientKey);
   const bearer = token?.toString().trim();
   if (bearer !== undefined && !/^[\x21-\x7e]+$/.test(bearer))
     findings.add(placeOf(config.token), 'the token is empty or has characters that cannot be sent');
