@@ -1,4 +1,4 @@
-export { createAuditor } from './auditor.ts';
+export { createAuditor } from './recorder.ts';
 export {
   uniteBackends,
   type AuditBackend,

@@ -2,7 +2,7 @@ import { afterEach, expect, test } from '@jest/globals';
 import { systemClock as clock } from '@cluster-apiserver/base';
 import { loadAuditPolicy } from '@cluster-apiserver/config';
 import { watchTurns } from '@cluster-apiserver/testkit/turns';
-import { createAuditor } from './auditor.ts';
+import { createAuditor } from './recorder.ts';
 import { type AuditBackend, type BackendOptions, openBackend } from './backend.ts';
 import { RotatingLog } from './rotating-log.ts';
 

@@ -4,7 +4,7 @@ import { loadAuditPolicy } from '@cluster-apiserver/config';
 import { StatusError } from '@cluster-apiserver/model';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { untilTurned } from '@cluster-apiserver/testkit/until';
-import { createAuditor } from './auditor.ts';
+import { createAuditor } from './recorder.ts';
 import type { AuditBackend } from './backend.ts';
 import type { AuditedRequest } from './recorder.ts';
 

@@ -39,7 +39,7 @@ const userAgentSuffix = '...TRUNCATED';
 /** Maximum characters of objects that are being serialized, over all requests. Further events have no objects. */
 const serializingCharactersMax = 64 * 1024 * 1024;
 
-export interface AuditorOptions {
+interface AuditorOptions {
   readonly clock: Clock;
   /** The active policy, which is evaluated once per request. */
   readonly policy: () => AuditPolicy;
@@ -50,18 +50,27 @@ export interface AuditorOptions {
 }
 
 /** Shared by all recorders. */
-export interface RecorderContext extends AuditorOptions {
+interface RecorderContext extends AuditorOptions {
   /** A larger object is omitted from its event; 0 if no backend writes objects. */
   readonly objectCharactersMax: number;
   /** Characters of the objects that are being serialized. */
   serializingCharacters: number;
 }
 
+/** Records requests by the audit policy. */
+export function createAuditor(options: AuditorOptions): {
+  begin(request: AuditedRequest, name: string | undefined): Recorder;
+} {
+  const { objectCharactersMax } = options.backend;
+  const context: RecorderContext = { ...options, objectCharactersMax, serializingCharacters: 0 };
+  return { begin: (request, name) => new Recorder(context, request, name) };
+}
+
 /** Serializes an object in steps; undefined for one that must not be recorded. */
 type ObjectText = () => SyncTask<string | undefined>;
 
 /** The events of one request. A class, because each request has one. */
-export class Recorder {
+class Recorder {
   readonly #context: RecorderContext;
   readonly #request: AuditedRequest;
   readonly #receivedMs: number;

@@ -10,16 +10,19 @@ import { type PolicyRule, rbacGroup } from '@cluster-apiserver/model';
 import { sameJson } from '@cluster-apiserver/model/json';
 import { matcherOfField } from '@cluster-apiserver/model/selector';
 import { type CachedObject, type Resource, type StoredObject } from '@cluster-apiserver/registry';
+import { applyFields } from '../change-object.ts';
 import { itemsWithin, readable, readBarrier, unreadableCount } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
 import { type ControllerContext, type ControllerOptions, type Reconciler, runController } from '../run-controller.ts';
-import { writeRules } from './write-rules.ts';
 
 export type ClusterRoleAggregationOptions = ControllerOptions<ClusterRoleAggregationEvent>;
 
 export type ClusterRoleAggregationEvent =
   | { readonly type: 'aggregated'; readonly clusterRole: string; readonly rules: number }
   | { readonly type: 'failed'; readonly clusterRole: string; readonly tries: number; readonly cause: unknown };
+
+/** The writer, in managedFields, as in Kubernetes. */
+const manager = 'clusterrole-aggregation-controller';
 
 /** Roles at a time. More would write the same cascade several times. */
 const workers = 1;
@@ -71,7 +74,7 @@ function aggregator(
       // An unreadable role may be selected, and its rules must not be lost meanwhile.
       if (unreadableCount([clusterRoles]) > 0) rules.add(current);
       if (sameJson(rules.all, current)) return;
-      await writeRules(clusterRoles, role, rules.all, call());
+      await applyFields(clusterRoles, role, { manager, fields: { rules: rules.all } }, call());
       report({ type: 'aggregated', clusterRole: role.name, rules: rules.all.length });
     },
     changed: (_, { key, previous, current }) => {

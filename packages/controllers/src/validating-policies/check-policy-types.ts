@@ -5,17 +5,20 @@
 import { runTask } from '@cluster-apiserver/base';
 import { admissionRegistration } from '@cluster-apiserver/kinds';
 import { numberOf } from '@cluster-apiserver/model/json';
+import { applyFields } from '../change-object.ts';
 import { readable, readBarrier } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
 import { type ControllerOptions, runController } from '../run-controller.ts';
 import { checkTypes } from './type-check.ts';
-import { writeTypeChecking } from './write-type-checking.ts';
 
 export type PolicyTypeCheckOptions = ControllerOptions<PolicyTypeCheckEvent>;
 
 export type PolicyTypeCheckEvent =
   | { readonly type: 'checked'; readonly policy: string; readonly warnings: number }
   | { readonly type: 'failed'; readonly policy: string; readonly tries: number; readonly cause: unknown };
+
+/** The writer, in managedFields. As in Kubernetes, so that warnings of a migrated policy can be removed. */
+const manager = 'validatingadmissionpolicy-status';
 
 /** A check only uses the processor, so several at a time would not be faster. */
 const workers = 1;
@@ -40,7 +43,9 @@ export async function checkPolicyTypes(options: PolicyTypeCheckOptions): Promise
         if (generation <= numberOf(policy.status.observedGeneration ?? 0)) return;
         const served = api.current.resources.map((one) => one.served);
         const warnings = await runTask(clock, call(), checkTypes(policy, served), true);
-        await writeTypeChecking(policies, stored, { generation, warnings }, call());
+        const typeChecking = warnings.length > 0 ? { expressionWarnings: warnings } : {};
+        const fields = { status: { observedGeneration: generation, typeChecking } };
+        await applyFields(policies, stored, { manager, subresource: 'status', fields }, call());
         report({ type: 'checked', policy: stored.name, warnings: warnings.length });
       },
       changed: (_, { key, current }) => {
