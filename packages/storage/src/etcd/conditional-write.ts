@@ -23,8 +23,8 @@ export type WriteOutcome =
   | {
       readonly applied: false;
       readonly current: KeyValue | undefined;
-      /** When the write began, if its outcome had to be proved. */
-      readonly inDoubtSinceMs?: number;
+      /** Whether that had to be proved, because an attempt got no response. */
+      readonly wasInDoubt?: boolean;
     };
 
 export interface WriteDependencies {

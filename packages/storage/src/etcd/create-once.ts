@@ -102,7 +102,8 @@ async function fenceAttempt(
       dependencies.client.call(fenceAndRead, { fenceKey, lease, key: write.own.key }, call),
     );
     return (
-      (await resolve(dependencies, write, current, header.revision, call)) ?? (current && { applied: false, current })
+      (await resolve(dependencies, write, current, header.revision, call)) ??
+      (current && { applied: false, current, wasInDoubt: true })
     );
   } catch (error) {
     if (!(error instanceof StorageFullError)) throw error;

@@ -86,7 +86,7 @@ export class EtcdStore implements FollowedStore {
 
   create(key: string, value: Buffer, options: CreateOptions, caller: Call): Promise<Revision> {
     return this.#operations.track('create', key, caller, async (call) => {
-      const outcome = await this.#writeValue(key, value, 0, options, call);
+      const outcome = await this.#writeValue(key, value, 0, options, call, caller);
       if (outcome.applied) return revision(outcome.revision);
       const current = requireValue(outcome.current, 'the condition was that the key has no value, so it has one');
       throw new KeyExistsError(await this.#read(current, call));
@@ -95,20 +95,17 @@ export class EtcdStore implements FollowedStore {
 
   update(key: string, value: Buffer, expected: Revision, options: WriteOptions, caller: Call): Promise<Revision> {
     return this.#operations.track('update', key, caller, (call) =>
-      this.#requireApplied(key, expected, caller, call, (sinceMs) =>
-        this.#writeValue(key, value, expected, options, call, sinceMs),
-      ),
+      this.#requireApplied(key, expected, call, this.#writeValue(key, value, expected, options, call, caller)),
     );
   }
 
   delete(key: string, expected: Revision, caller: Call): Promise<Revision> {
     const { history } = this.#client;
     const deletion = { key, after: expected, isNext: true, stored: undefined, content: undefined };
-    return this.#operations.track('delete', key, caller, (call) =>
-      this.#requireApplied(key, expected, caller, call, (sinceMs) =>
-        this.#write(deletion, {}, toWriteCall(call, history.number), sinceMs),
-      ),
-    );
+    return this.#operations.track('delete', key, caller, async (call) => {
+      const writing = this.#write(deletion, {}, toWriteCall(call, history.number), caller);
+      return this.#requireApplied(key, expected, call, writing);
+    });
   }
 
   watch(
@@ -161,29 +158,29 @@ export class EtcdStore implements FollowedStore {
     value: Buffer,
     expected: number,
     options: CreateOptions,
+    traced: Call,
     caller: Call,
-    sinceMs?: number,
   ): Promise<WriteOutcome> {
     const { clock, history } = this.#client;
     const { number } = history;
     // Writes of the same turn are encrypted together, which takes less time for each.
     await Promise.resolve();
     // Encrypted once for all attempts, because the write is recognised by its bytes.
-    const stored = await awaitBeforeDeadline(this.#transformer.toStorage(value, key, caller.trace), caller, clock);
-    const call = toWriteCall(caller, number);
+    const stored = await awaitBeforeDeadline(this.#transformer.toStorage(value, key, traced.trace), traced, clock);
+    const call = toWriteCall(traced, number);
     // What is created comes after everything that is known. Only the first call of a client has to read it.
     const after = expected || history.revision || (await this.#client.readLatestRevision(call));
     const content = { value, source: options.source };
-    return this.#write({ key, after, isNext: expected > 0, stored, content }, options, call, sinceMs);
+    return this.#write({ key, after, isNext: expected > 0, stored, content }, options, call, caller);
   }
 
   async #write(
     written: OwnWriteOptions,
     { timeToLiveSeconds, preconditions }: CreateOptions,
     call: WriteCall,
-    sinceMs?: number,
+    caller: Call,
   ): Promise<WriteOutcome> {
-    const own = this.#ownWrites.begin(written, sinceMs);
+    const own = this.#ownWrites.begin(written, this.#overtaken.get(caller));
     const series = { ...call, sinceMs: own.sinceMs };
     let isApplied = false;
     try {
@@ -192,7 +189,8 @@ export class EtcdStore implements FollowedStore {
         ? replaceOnce(this.#writeDependencies, write, series)
         : createOnce(this.#writeDependencies, write, this.#nextFenceKey, series));
       isApplied = outcome.applied;
-      const { key, stored } = own;
+      const { key, stored, sinceMs } = own;
+      if (!outcome.applied && outcome.wasInDoubt) this.#overtaken.set(caller, sinceMs);
       if (outcome.applied && stored)
         this.#client.history.noteValue({ key, value: stored, modRevision: outcome.revision }, call.historyNumber);
       return outcome;
@@ -207,13 +205,11 @@ export class EtcdStore implements FollowedStore {
   async #requireApplied(
     key: string,
     expected: Revision,
-    caller: Call,
     call: Call,
-    write: (sinceMs: number | undefined) => Promise<WriteOutcome>,
+    writing: Promise<WriteOutcome>,
   ): Promise<Revision> {
-    const outcome = await write(this.#overtaken.get(caller));
+    const outcome = await writing;
     if (outcome.applied) return revision(outcome.revision);
-    if (outcome.inDoubtSinceMs !== undefined) this.#overtaken.set(caller, outcome.inDoubtSinceMs);
     const current = outcome.current && (await this.#read(outcome.current, call));
     throw new RevisionMismatchError(key, expected, current);
   }

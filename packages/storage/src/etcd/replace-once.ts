@@ -45,7 +45,7 @@ async function resolve(
   const proof = await ownWrites.prove(own, at, call);
   return typeof proof === 'object'
     ? { applied: true, revision: proof.applied }
-    : { applied: false, current, inDoubtSinceMs: own.sinceMs };
+    : { applied: false, current, wasInDoubt: true };
 }
 
 /** The last attempt failed, and it or an earlier one may have been applied. */
