@@ -1,3 +1,6 @@
+/** Wraps thrown values that are not errors. */
+export const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
+
 /** The message of whatever was thrown, for a log line or a finding. */
 export const errorMessage = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 

@@ -16,7 +16,10 @@ import { type Call, revision, type FollowedStore } from '@cluster-apiserver/stor
 import { type Turn, watchTurns } from '@cluster-apiserver/testkit/turns';
 import { until } from '@cluster-apiserver/testkit/until';
 import { openLargeStore } from '../../storage/test/open-large-store.ts';
-import { collectGarbage, type ControllerMeasures, drainNamespaces } from '../src/index.ts';
+import { createLog, type Log } from '@cluster-apiserver/telemetry';
+import { collectGarbage } from '../src/garbage-collector/garbage-collector.ts';
+import type { ControllerMeasures } from '../src/index.ts';
+import { drainNamespaces } from '../src/namespaces/namespace-controller.ts';
 
 const count = Number(process.argv[2] ?? 100_000);
 const only = process.argv[3];
@@ -99,6 +102,7 @@ const unmeasured: ControllerMeasures = {
   retried: () => {},
   unreadable: () => {},
 };
+const log: Log = createLog({ clock, format: 'text', verbosity: 0, pid: 1, write: () => {} });
 const term = new AbortController();
 const options = { api: registry.api, clock, random: systemRandom(), signal: term.signal };
 let synced = (): void => {};
@@ -107,11 +111,9 @@ const running = [
   collectGarbage({
     ...options,
     measures: unmeasured,
-    report: ({ type }) => {
-      if (type === 'synced') synced();
-    },
+    log: { ...log, debug: (_, message) => message.includes('synced') && synced() },
   }),
-  drainNamespaces({ ...options, measures: unmeasured, report: () => {} }),
+  drainNamespaces({ ...options, measures: unmeasured, log }),
 ];
 cleanup.defer('controllers', async () => {
   term.abort(new Error('the bench is over'));

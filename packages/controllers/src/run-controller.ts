@@ -1,6 +1,7 @@
-import type { Clock, Random } from '@cluster-apiserver/base';
+import { asError, type Clock, type Random } from '@cluster-apiserver/base';
 import type { ApiSnapshot, CachedObject, LiveApi, Resource } from '@cluster-apiserver/registry';
 import { type Call, type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
+import type { Log } from '@cluster-apiserver/telemetry';
 import type { ControllerMeasures } from './controller-measures.ts';
 import { callsOf, followApi, isLoaded, itemsWithin, unreadableCount } from './memory.ts';
 import { createPace, type Pace } from './pace.ts';
@@ -8,13 +9,13 @@ import { createPasses } from './passes.ts';
 import { RetryQueue } from './retry-queue.ts';
 
 /** What every controller receives. */
-export interface ControllerOptions<Event> {
+export interface ControllerOptions {
   readonly api: LiveApi;
   readonly clock: Clock;
   readonly random: Random;
   /** Aborts when this replica loses leadership. */
   readonly signal: AbortSignal;
-  readonly report: (event: Event) => void;
+  readonly log: Log;
   readonly measures: ControllerMeasures;
 }
 
@@ -26,8 +27,6 @@ export interface Controller {
   readonly reconciled: Resource;
   /** The resources whose changes it follows, of what is served at each time. */
   readonly followed: (api: ApiSnapshot) => readonly Resource[];
-  /** Reports a failure; the object is reconciled again after a pause. */
-  readonly failed: (name: string, failure: { readonly tries: number; readonly cause: unknown }) => void;
   readonly start: (context: ControllerContext) => Reconciler;
 }
 
@@ -48,6 +47,21 @@ export interface Reconciler {
   readonly sync: () => Promise<void>;
 }
 
+/** First failures are nearly always conflicts with concurrent writers. */
+const silentTries = 3;
+
+/** Logs that reconciling an object failed; it is tried again after a pause. */
+export function logFailure(log: Log, object: string, { tries, cause }: Failure): void {
+  const error = asError(cause);
+  if (tries > silentTries) log.warn('reconciling an object failed; retrying', { object, tries, error });
+  else log.debug(2, 'reconciling an object failed; retrying', { object, tries, error });
+}
+
+interface Failure {
+  readonly tries: number;
+  readonly cause: unknown;
+}
+
 /** Pauses after failures, which are nearly always those of the storage. */
 const pauses = { firstMs: 50, maxMs: 5_000 };
 
@@ -56,8 +70,8 @@ const pauses = { firstMs: 50, maxMs: 5_000 };
  * or `sync` throws.
  */
 export async function runController(
-  { api, clock, random, signal, measures }: Omit<ControllerOptions<unknown>, 'report'>,
-  { workers, reconciled, followed, failed, start }: Controller,
+  { api, clock, random, signal, log, measures }: ControllerOptions,
+  { workers, reconciled, followed, start }: Controller,
 ): Promise<void> {
   const pace = createPace(clock, signal);
   const queue = new RetryQueue<string>({
@@ -68,7 +82,7 @@ export async function runController(
     work: (key) => reconciler.reconcile(key),
     failed: (key, failure) => {
       measures.retried();
-      failed(textOfItemKey(key), failure);
+      logFailure(log, textOfItemKey(key), failure);
     },
     measures,
   });

@@ -3,7 +3,9 @@ import { type Clock, invariant, seededRandom } from '@cluster-apiserver/base';
 import type { KubeObject, OwnerReference } from '@cluster-apiserver/model/kind';
 import type { LiveApi, Registry, Resource } from '@cluster-apiserver/registry';
 import type { Call, FollowedStore } from '@cluster-apiserver/storage';
-import { collectGarbage, type ControllerMeasures, type GarbageCollectorEvent } from '../src/index.ts';
+import { collectGarbage } from '../src/garbage-collector/garbage-collector.ts';
+import { type ControllerMeasures } from '../src/index.ts';
+import { createRecordedLog, type LoggedEvent } from './recorded-log.ts';
 import { changeObject, createObject, listObjects, openTestRegistry, readObject, removeObject } from './objects.ts';
 
 export interface Place {
@@ -13,7 +15,7 @@ export interface Place {
 }
 
 export interface Collecting {
-  readonly events: readonly GarbageCollectorEvent[];
+  readonly events: readonly LoggedEvent[];
   readonly measured: RecordedMeasures['last'];
   readonly synced: boolean;
   stop(): Promise<void>;
@@ -89,9 +91,8 @@ export function createWorld({ store, clock, call }: WorldOptions): World {
     remove: (object, propagationPolicy) => removeObject(resourceOf(object), placeOf(object), propagationPolicy, call()),
     close: () => cache.close(),
     collect: (through = store, ownClock = clock) => {
-      const reported: GarbageCollectorEvent[] = [];
+      const { log, events: logged } = createRecordedLog();
       const term = new AbortController();
-      const report = (event: GarbageCollectorEvent): void => void reported.push(event);
       const replica = open(through);
       const measures = recordedMeasures();
       const running = collectGarbage({
@@ -99,14 +100,14 @@ export function createWorld({ store, clock, call }: WorldOptions): World {
         clock: ownClock,
         random,
         signal: term.signal,
-        report,
+        log,
         measures,
       });
       return {
-        events: reported,
+        events: logged,
         measured: measures.last,
         get synced() {
-          return reported.some(({ type }) => type === 'synced');
+          return logged.some(({ type }) => type === 'synced');
         },
         stop: async () => {
           term.abort(new Error('the term is over'));

@@ -1,11 +1,10 @@
-import { CleanupStack } from '@cluster-apiserver/base';
+import { asError, CleanupStack } from '@cluster-apiserver/base';
 import { createTokenCaches } from '@cluster-apiserver/gates';
 import { type KindServices, kinds as kindsOf } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model/kind';
 import type { ServedApi } from '@cluster-apiserver/registry';
 import { healthRoutes, metricsRoutes } from '@cluster-apiserver/pipeline';
 import { createMetrics, type DeclaredMetric, type Log } from '@cluster-apiserver/telemetry';
-import { asError } from './as-error.ts';
 import type { Environment } from './environment.ts';
 import type { ServerFlags } from './flags/flags.ts';
 import { openAccessControl } from './authorization/access-control.ts';

@@ -1,12 +1,11 @@
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { getHeapStatistics } from 'node:v8';
-import { systemClock, systemRandom } from '@cluster-apiserver/base';
+import { asError, systemClock, systemRandom } from '@cluster-apiserver/base';
 import { listen } from '@cluster-apiserver/pipeline';
 import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
 import { createLog, type Log, LogOutput } from '@cluster-apiserver/telemetry';
 import { assemble } from './assemble.ts';
-import { asError } from './as-error.ts';
 import { configCommand, configHelp } from './commands/config/config-command.ts';
 import { auditFiles } from './audit/audit-files.ts';
 import { FlagError, flagHelp, parseFlags, type ServerFlags } from './flags/flags.ts';

@@ -176,7 +176,7 @@ describe('what cannot be read', () => {
       expect(await gone(owner)).toBe(false);
       expect(collecting.measured.unreadable).toBe(1);
       expect(collecting.events).toContainEqual(
-        expect.objectContaining({ type: 'unreadable', key: keyOf(dependent), cause: expect.any(CorruptValueError) }),
+        expect.objectContaining({ type: 'unreadable', key: keyOf(dependent), error: expect.any(CorruptValueError) }),
       );
       // It waits for a change and not for the clock.
       expect(clock.waiting).toBe(0);

@@ -7,28 +7,18 @@
  * the deletion is. Every write names the object and the state that it is meant for, and a finalizer is released only
  * after a linearizable read barrier. Two collectors at a time, or one that loses its connection, therefore do no harm.
  */
+import { asError } from '@cluster-apiserver/base';
 import type { CachedObject, Resource } from '@cluster-apiserver/registry';
 import { type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
 import { callsOf, followApi, isLoaded, itemsWithin, readable, unreadableCount } from '../memory.ts';
 import { createPace, type Pace } from '../pace.ts';
 import { createPasses, type Passes } from '../passes.ts';
 import { RetryQueue } from '../retry-queue.ts';
-import type { ControllerOptions } from '../run-controller.ts';
+import { type ControllerOptions, logFailure } from '../run-controller.ts';
 import { Graph, type GraphNode, type Owner } from './graph.ts';
 import { type NextActionReader, nextActionReader } from './next-action.ts';
 import { referenceResolver } from './owner-references.ts';
-import { type CollectorAction, createWorker } from './worker.ts';
-
-export type GarbageCollectorOptions = ControllerOptions<GarbageCollectorEvent>;
-
-export type GarbageCollectorEvent =
-  | CollectorAction
-  /** The graph is complete: at the start, and again after the watch cache was reloaded. */
-  | { readonly type: 'synced'; readonly nodes: number }
-  /** Tried again after a pause. A conflict with another writer is ordinary. */
-  | { readonly type: 'failed'; readonly key: string; readonly tries: number; readonly cause: unknown }
-  /** Objects that may depend on it, and owners that it may depend on, wait until it can be read or is gone. */
-  | { readonly type: 'unreadable'; readonly key: string; readonly cause: unknown };
+import { createWorker } from './worker.ts';
 
 /** As many as in kube-controller-manager: enough to keep the storage busy, few enough not to slow down clients. */
 const workers = 20;
@@ -40,7 +30,7 @@ const pauses = { firstMs: 50, maxMs: 30_000 };
 const unreadableReportsMax = 10;
 
 /** Collects until the signal aborts, and resolves when no work is running any more. */
-export async function collectGarbage(options: GarbageCollectorOptions): Promise<void> {
+export async function collectGarbage(options: ControllerOptions): Promise<void> {
   if (!options.signal.aborted) await new GarbageCollector(options).run();
 }
 
@@ -49,7 +39,7 @@ export async function collectGarbage(options: GarbageCollectorOptions): Promise<
  * sync, the dependents of owners whose state has changed, and the nodes that an unreadable object may have held.
  */
 class GarbageCollector {
-  readonly #options: GarbageCollectorOptions;
+  readonly #options: ControllerOptions;
   readonly #graph: Graph;
   readonly #actions: NextActionReader;
   readonly #queue: RetryQueue<GraphNode>;
@@ -65,8 +55,8 @@ class GarbageCollector {
   readonly #changedOwners = new Set<Owner>();
   #unreadableReports = 0;
 
-  constructor(options: GarbageCollectorOptions) {
-    const { api, clock, random, signal, report, measures } = options;
+  constructor(options: ControllerOptions) {
+    const { api, clock, random, signal, log, measures } = options;
     this.#options = options;
     this.#graph = new Graph(api.current.stored, referenceResolver(api));
     this.#actions = nextActionReader(this.#graph, api);
@@ -79,11 +69,11 @@ class GarbageCollector {
       isComplete: () => this.#isComplete,
       signal,
       call: callsOf(clock, signal),
-      report,
+      log,
     });
     const failed = (node: GraphNode, failure: { readonly tries: number; readonly cause: unknown }): void => {
       measures.retried();
-      report({ type: 'failed', key: storageKey(node.resource, node.itemKey), ...failure });
+      logFailure(log, storageKey(node.resource, node.itemKey), failure);
     };
     this.#queue = new RetryQueue({ clock, random, workers, pauses, work, failed, measures });
   }
@@ -137,7 +127,7 @@ class GarbageCollector {
 
   /** Brings the graph to what memory holds; changes that arrive meanwhile are put into it as they come. */
   async #sync(): Promise<void> {
-    const { api, report } = this.#options;
+    const { api, log } = this.#options;
     const { stored: resources } = api.current;
     this.#isSyncDue = false;
     // The load interrupts the followers, and that is the time to sync.
@@ -163,7 +153,7 @@ class GarbageCollector {
     this.#isComplete = true;
     this.#areWaitingNodesDue = false;
     this.#changedOwners.clear();
-    report({ type: 'synced', nodes: this.#graph.size });
+    log.debug(2, 'garbage collector synced with the watch cache', { nodes: this.#graph.size });
     await this.#pace.forEach(this.#graph.nodes(), (node) => this.#enqueueIfActionable(node));
   }
 
@@ -215,7 +205,10 @@ class GarbageCollector {
   #reportUnreadable(resource: Resource, item: CachedObject | undefined): void {
     if (!item?.unreadable || this.#unreadableReports === unreadableReportsMax) return;
     this.#unreadableReports++;
-    this.#options.report({ type: 'unreadable', key: storageKey(resource, item.key), cause: item.unreadable });
+    this.#options.log.warn(
+      'stored object unreadable; garbage collection of its owners and dependents waits until it is repaired or deleted',
+      { key: storageKey(resource, item.key), error: asError(item.unreadable) },
+    );
   }
 }
 

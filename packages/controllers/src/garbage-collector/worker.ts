@@ -1,19 +1,12 @@
 import { type Clock, unreachable } from '@cluster-apiserver/base';
 import { foregroundFinalizer, orphanFinalizer } from '@cluster-apiserver/model/validation';
 import type { Call } from '@cluster-apiserver/storage';
+import type { Log } from '@cluster-apiserver/telemetry';
 import { readBarrier } from '../memory.ts';
 import type { Graph, GraphNode } from './graph.ts';
 import type { NextActionReader } from './next-action.ts';
 import { evaluateDependent } from './verdict.ts';
 import { deleteDependent, detach, releaseFinalizer } from './writes.ts';
-
-/** Something that was done to an object. */
-export interface CollectorAction {
-  readonly type: 'deleted' | 'detached' | 'released';
-  readonly kind: string;
-  readonly namespace: string | undefined;
-  readonly name: string;
-}
 
 export interface WorkerOptions {
   readonly graph: Graph;
@@ -23,7 +16,7 @@ export interface WorkerOptions {
   readonly isComplete: () => boolean;
   readonly signal: AbortSignal;
   readonly call: () => Call;
-  readonly report: (act: CollectorAction) => void;
+  readonly log: Log;
 }
 
 /**
@@ -34,7 +27,7 @@ const freshForMs = 100;
 
 /** Runs the next step for a node of the graph; a no-op if the graph has changed meanwhile. */
 export function createWorker(options: WorkerOptions): (node: GraphNode) => Promise<void> {
-  const { graph, actions, clock, isComplete, signal, call, report } = options;
+  const { graph, actions, clock, isComplete, signal, call, log } = options;
   let provenFreshMs = Number.NEGATIVE_INFINITY;
 
   const readFresh = async ({ resource }: GraphNode): Promise<void> => {
@@ -51,7 +44,7 @@ export function createWorker(options: WorkerOptions): (node: GraphNode) => Promi
     const { resource, object } = node;
     if (verdict.type === 'delete') await deleteDependent(resource, object, verdict.propagationPolicy, call());
     else await detach(resource, object, verdict.from, call());
-    reportAction(verdict.type === 'delete' ? 'deleted' : 'detached', node);
+    logWrite(verdict.type === 'delete' ? 'deleted' : 'detached', node);
   };
   const releaseOwner = async (node: GraphNode): Promise<void> => {
     // The owner has no dependents. After the barrier, memory holds every dependent that exists by now.
@@ -59,13 +52,19 @@ export function createWorker(options: WorkerOptions): (node: GraphNode) => Promi
     if (nextActionOf(node) !== 'release finalizer') return;
     const finalizer = node.waiting === 'orphan' ? orphanFinalizer : foregroundFinalizer;
     await releaseFinalizer(node.resource, node.object, finalizer, call());
-    reportAction('released', node);
+    logWrite('released', node);
   };
   const nextActionOf = (node: GraphNode) => (isComplete() && graph.has(node) ? actions.nextAction(node) : undefined);
-  const reportAction = (
-    type: CollectorAction['type'],
+  const logWrite = (
+    type: 'deleted' | 'detached' | 'released',
     { resource: { kind }, object: { namespace, name } }: GraphNode,
-  ): void => report({ type, kind: kind.kind, namespace: kind.namespaced ? namespace : undefined, name });
+  ): void =>
+    log.debug(2, 'garbage collector wrote an object', {
+      type,
+      kind: kind.kind,
+      namespace: kind.namespaced ? namespace : undefined,
+      name,
+    });
 
   return async (node) => {
     const action = nextActionOf(node);

@@ -19,9 +19,10 @@ import {
   untimed,
 } from '../../test/objects.ts';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
+import { createRecordedLog, type LoggedEvent } from '../../test/recorded-log.ts';
 import { quietTurns, until } from '../../test/turns.ts';
 import { recordedMeasures } from '../../test/world.ts';
-import { drainNamespaces, type NamespaceControllerEvent } from './namespace-controller.ts';
+import { drainNamespaces } from './namespace-controller.ts';
 
 let clock: FakeClock;
 let memory: ReturnType<typeof memoryStore>;
@@ -57,13 +58,13 @@ async function names(plural: string): Promise<string[]> {
 }
 
 interface Term {
-  readonly events: readonly NamespaceControllerEvent[];
+  readonly events: readonly LoggedEvent[];
   readonly measured: { readonly unreadable: number };
 }
 
 /** Begins a term of a replica that works on this store. */
 function work(through: FollowedStore = store): Term {
-  const events: NamespaceControllerEvent[] = [];
+  const { log, events } = createRecordedLog();
   const term = new AbortController();
   const replica = open(through);
   const measures = recordedMeasures();
@@ -72,7 +73,7 @@ function work(through: FollowedStore = store): Term {
     clock,
     random: seededRandom(2),
     signal: term.signal,
-    report: (event) => void events.push(event),
+    log,
     measures,
   });
   running.push(async () => {
@@ -333,5 +334,5 @@ test('a server without namespaces has nothing to drain', async () => {
   const api = fixedApi(registry.api.current.resources.filter(({ kind }) => kind !== namespaceKind));
   const { signal } = new AbortController();
   const measures = recordedMeasures();
-  await drainNamespaces({ api, clock, random: seededRandom(1), signal, report: () => {}, measures });
+  await drainNamespaces({ api, clock, random: seededRandom(1), signal, log: createRecordedLog().log, measures });
 });

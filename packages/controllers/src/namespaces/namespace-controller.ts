@@ -7,6 +7,7 @@
  * an empty namespace stays empty. Deletions carry the uid, so a later namespace of the same name is safe. Two leaders at
  * a time, or one that loses its connection, therefore do no harm.
  */
+import { asError } from '@cluster-apiserver/base';
 import { contentFinalizer, namespaceKind } from '@cluster-apiserver/kinds';
 import type { CachedObject, Resource, StoredObject } from '@cluster-apiserver/registry';
 import { type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
@@ -14,18 +15,8 @@ import type { ObjectIdentity } from '../change-object.ts';
 import { hasItemWithin, readable, readBarrier } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
 import { type ControllerContext, type ControllerOptions, type Reconciler, runController } from '../run-controller.ts';
-import { type Content, deleteContent } from './content.ts';
+import { deleteContent } from './content.ts';
 import { finalize, writeConditions } from './writes.ts';
-
-export type NamespaceControllerOptions = ControllerOptions<NamespaceControllerEvent>;
-
-export type NamespaceControllerEvent =
-  | { readonly type: 'finalized'; readonly namespace: string }
-  /** Something in it is held by finalizers, cannot be read, or could not be deleted. */
-  | ({ readonly type: 'held'; readonly namespace: string } & Content)
-  | { readonly type: 'failed'; readonly namespace: string; readonly tries: number; readonly cause: unknown }
-  /** It is not known whether the namespace is being deleted. */
-  | { readonly type: 'unreadable'; readonly namespace: string; readonly cause: unknown };
 
 /** Namespaces at a time; each deletes several objects at a time. */
 const workers = 4;
@@ -37,8 +28,8 @@ const recountMs = 5_000;
 const unreadableReportsMax = 10;
 
 /** Drains namespaces until the signal aborts, and resolves when no work is running any more. */
-export async function drainNamespaces(options: NamespaceControllerOptions): Promise<void> {
-  const { api, signal, report } = options;
+export async function drainNamespaces(options: ControllerOptions): Promise<void> {
+  const { api, signal } = options;
   const namespaces = api.current.ofVersion(namespaceKind);
   if (!namespaces || signal.aborted) return;
   const terminating: TerminatingNamespaces = new Map();
@@ -47,7 +38,6 @@ export async function drainNamespaces(options: NamespaceControllerOptions): Prom
       workers,
       reconciled: namespaces,
       followed: ({ stored }) => stored,
-      failed: (namespace, failure) => report({ type: 'failed', namespace, ...failure }),
       start: (context) => new NamespaceDrainer(options, namespaces, terminating, context),
     });
   } finally {
@@ -59,14 +49,14 @@ export async function drainNamespaces(options: NamespaceControllerOptions): Prom
 type TerminatingNamespaces = Map<string, { cancelRecount: (() => void) | undefined }>;
 
 class NamespaceDrainer implements Reconciler {
-  readonly #options: NamespaceControllerOptions;
+  readonly #options: ControllerOptions;
   readonly #namespaces: Resource;
   readonly #terminating: TerminatingNamespaces;
   readonly #context: ControllerContext;
   #unreadableReports = 0;
 
   constructor(
-    options: NamespaceControllerOptions,
+    options: ControllerOptions,
     namespaces: Resource,
     terminating: TerminatingNamespaces,
     context: ControllerContext,
@@ -83,7 +73,7 @@ class NamespaceDrainer implements Reconciler {
   }
 
   async reconcile(key: string): Promise<void> {
-    const { api, clock, signal, report } = this.#options;
+    const { api, clock, signal, log } = this.#options;
     const { call, pace } = this.#context;
     await readBarrier(this.#namespaces, call(), signal);
     const found = terminatingNamespace(readable(this.#namespaces.collection.get(key)));
@@ -95,12 +85,23 @@ class NamespaceDrainer implements Reconciler {
       // Objects of a kind that is still being loaded, or has come meanwhile, may be in it. Its coming begins a sync.
       if (before.isLoading || api.current !== before) return;
       await finalize(this.#namespaces, found, call());
-      report({ type: 'finalized', namespace });
+      log.debug(2, 'namespace finalized', { namespace });
       return;
     }
     await writeConditions(this.#namespaces, found, content, clock.now(), call());
-    report({ type: 'held', namespace, ...content });
-    if (content.isWorthRetry) throw new Error(`deleting the content failed: ${content.failures.join('; ')}`);
+    const failures = content.failures.join('; ');
+    if (content.unreadable > 0)
+      log.warn('namespace contains unreadable objects; it stays Terminating until they are repaired or deleted', {
+        namespace,
+        failures,
+      });
+    else
+      log.debug(2, 'namespace is not empty yet', {
+        namespace,
+        remaining: content.remaining.values().reduce((sum, count) => sum + count, 0),
+        failures,
+      });
+    if (content.isWorthRetry) throw new Error(`deleting the content failed: ${failures}`);
   }
 
   changed(resource: Resource, { key, current }: ItemChange<CachedObject>): void {
@@ -122,7 +123,10 @@ class NamespaceDrainer implements Reconciler {
   #noteNamespace(key: string, item: CachedObject | undefined): void {
     if (item?.unreadable && this.#unreadableReports < unreadableReportsMax) {
       this.#unreadableReports++;
-      this.#options.report({ type: 'unreadable', namespace: textOfItemKey(key), cause: item.unreadable });
+      this.#options.log.warn('stored namespace unreadable; it is not drained until it is repaired', {
+        namespace: textOfItemKey(key),
+        error: asError(item.unreadable),
+      });
     }
     if (terminatingNamespace(readable(item))) {
       if (this.#terminating.has(key)) return;

@@ -3,9 +3,10 @@ import type { ClusterRole } from '@cluster-apiserver/kinds';
 import type { PolicyRule } from '@cluster-apiserver/model';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { type PolicyWorld, policyWorld, ruleFor } from '../../test/policy-world.ts';
+import { createRecordedLog, type LoggedEvent } from '../../test/recorded-log.ts';
 import { quietTurns, until } from '../../test/turns.ts';
 import { recordedMeasures } from '../../test/world.ts';
-import { aggregateClusterRoles, type ClusterRoleAggregationEvent } from './aggregate-cluster-roles.ts';
+import { aggregateClusterRoles } from './aggregate-cluster-roles.ts';
 
 let world: PolicyWorld;
 let stops: (() => Promise<void>)[];
@@ -18,8 +19,8 @@ afterEach(async () => {
   await world.close();
 });
 
-function work(): { readonly events: readonly ClusterRoleAggregationEvent[] } {
-  const events: ClusterRoleAggregationEvent[] = [];
+function work(): { readonly events: readonly LoggedEvent[] } {
+  const { log, events } = createRecordedLog();
   const term = new AbortController();
   const { clock } = world;
   const ended = aggregateClusterRoles({
@@ -27,7 +28,7 @@ function work(): { readonly events: readonly ClusterRoleAggregationEvent[] } {
     clock,
     random: seededRandom(2),
     signal: term.signal,
-    report: (event) => void events.push(event),
+    log,
     measures: recordedMeasures(),
   });
   stops.push(async () => {

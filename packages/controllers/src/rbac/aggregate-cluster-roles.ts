@@ -15,12 +15,6 @@ import { itemsWithin, readable, readBarrier, unreadableCount } from '../memory.t
 import { requireKind } from '../object-of-kind.ts';
 import { type ControllerContext, type ControllerOptions, type Reconciler, runController } from '../run-controller.ts';
 
-export type ClusterRoleAggregationOptions = ControllerOptions<ClusterRoleAggregationEvent>;
-
-export type ClusterRoleAggregationEvent =
-  | { readonly type: 'aggregated'; readonly clusterRole: string; readonly rules: number }
-  | { readonly type: 'failed'; readonly clusterRole: string; readonly tries: number; readonly cause: unknown };
-
 /** The writer, in managedFields, as in Kubernetes. */
 const manager = 'clusterrole-aggregation-controller';
 
@@ -28,21 +22,20 @@ const manager = 'clusterrole-aggregation-controller';
 const workers = 1;
 
 /** Aggregates until the signal aborts, and resolves when no work is running any more. */
-export async function aggregateClusterRoles(options: ClusterRoleAggregationOptions): Promise<void> {
-  const { api, signal, report } = options;
+export async function aggregateClusterRoles(options: ControllerOptions): Promise<void> {
+  const { api, signal } = options;
   const clusterRoles = api.current.byGroupKind(rbacGroup, 'ClusterRole');
   if (!clusterRoles || signal.aborted) return;
   await runController(options, {
     workers,
     reconciled: clusterRoles,
     followed: () => [clusterRoles],
-    failed: (clusterRole, failure) => report({ type: 'failed', clusterRole, ...failure }),
     start: (context) => aggregator(options, clusterRoles, context),
   });
 }
 
 function aggregator(
-  { signal, report }: ClusterRoleAggregationOptions,
+  { signal, log }: ControllerOptions,
   clusterRoles: Resource,
   { enqueue, forEachKey, call, pace }: ControllerContext,
 ): Reconciler {
@@ -75,7 +68,10 @@ function aggregator(
       if (unreadableCount([clusterRoles]) > 0) rules.add(current);
       if (sameJson(rules.all, current)) return;
       await applyFields(clusterRoles, role, { manager, fields: { rules: rules.all } }, call());
-      report({ type: 'aggregated', clusterRole: role.name, rules: rules.all.length });
+      log.debug(2, 'wrote the rules of an aggregated ClusterRole', {
+        clusterRole: role.name,
+        rules: rules.all.length,
+      });
     },
     changed: (_, { key, previous, current }) => {
       if (noteRole(key, current)) enqueue(key);

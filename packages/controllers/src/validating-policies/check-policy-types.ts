@@ -11,12 +11,6 @@ import { requireKind } from '../object-of-kind.ts';
 import { type ControllerOptions, runController } from '../run-controller.ts';
 import { checkTypes } from './type-check.ts';
 
-export type PolicyTypeCheckOptions = ControllerOptions<PolicyTypeCheckEvent>;
-
-export type PolicyTypeCheckEvent =
-  | { readonly type: 'checked'; readonly policy: string; readonly warnings: number }
-  | { readonly type: 'failed'; readonly policy: string; readonly tries: number; readonly cause: unknown };
-
 /** The writer, in managedFields. As in Kubernetes, so that warnings of a migrated policy can be removed. */
 const manager = 'validatingadmissionpolicy-status';
 
@@ -24,15 +18,14 @@ const manager = 'validatingadmissionpolicy-status';
 const workers = 1;
 
 /** Checks policies until the signal aborts, and resolves when no work is running any more. */
-export async function checkPolicyTypes(options: PolicyTypeCheckOptions): Promise<void> {
-  const { api, clock, signal, report } = options;
+export async function checkPolicyTypes(options: ControllerOptions): Promise<void> {
+  const { api, clock, signal, log } = options;
   const policies = api.current.byGroupKind(admissionRegistration.group, 'ValidatingAdmissionPolicy');
   if (!policies || signal.aborted) return;
   await runController(options, {
     workers,
     reconciled: policies,
     followed: () => [policies],
-    failed: (policy, failure) => report({ type: 'failed', policy, ...failure }),
     start: ({ enqueue, forEachKey, call }) => ({
       reconcile: async (key) => {
         await readBarrier(policies, call(), signal);
@@ -46,7 +39,10 @@ export async function checkPolicyTypes(options: PolicyTypeCheckOptions): Promise
         const typeChecking = warnings.length > 0 ? { expressionWarnings: warnings } : {};
         const fields = { status: { observedGeneration: generation, typeChecking } };
         await applyFields(policies, stored, { manager, subresource: 'status', fields }, call());
-        report({ type: 'checked', policy: stored.name, warnings: warnings.length });
+        log.debug(2, 'checked the types of a ValidatingAdmissionPolicy', {
+          policy: stored.name,
+          warnings: warnings.length,
+        });
       },
       changed: (_, { key, current }) => {
         if (readable(current)) enqueue(key);

@@ -1,4 +1,4 @@
-import type { CleanupStack, Clock } from '@cluster-apiserver/base';
+import { asError, type CleanupStack, type Clock } from '@cluster-apiserver/base';
 import { admissionRegistration } from '@cluster-apiserver/kinds';
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
 import {
@@ -11,7 +11,6 @@ import {
 } from '@cluster-apiserver/policies';
 import type { LiveApi } from '@cluster-apiserver/registry';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
-import { asError } from '../as-error.ts';
 import { requireStaticPolicies } from './read-static-manifests.ts';
 import type { OpenManifests } from './static-manifests.ts';
 

@@ -1,4 +1,4 @@
-import type { CleanupStack, Clock, Random } from '@cluster-apiserver/base';
+import { asError, type CleanupStack, type Clock, type Random } from '@cluster-apiserver/base';
 import { admissionRegistration } from '@cluster-apiserver/kinds';
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
 import { createHttpsClient, makeRetirable } from '@cluster-apiserver/gates';
@@ -14,7 +14,6 @@ import {
 } from '@cluster-apiserver/policies';
 import type { LiveApi } from '@cluster-apiserver/registry';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
-import { asError } from '../as-error.ts';
 import type { AdmissionSettings } from './admission-settings.ts';
 import { requireStaticWebhooks } from './read-static-manifests.ts';
 import type { OpenManifests } from './static-manifests.ts';

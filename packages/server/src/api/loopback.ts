@@ -1,11 +1,10 @@
-import type { Call, Random } from '@cluster-apiserver/base';
+import { asError, type Call, type Random } from '@cluster-apiserver/base';
 import type { createAuditor } from '@cluster-apiserver/audit';
 import { type Admission, mastersGroup } from '@cluster-apiserver/gates';
 import { StatusError, type UserInfo } from '@cluster-apiserver/model';
 import { bytesOf } from '@cluster-apiserver/model/codec';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { create, type Outcome, type Resource } from '@cluster-apiserver/registry';
-import { asError } from '../as-error.ts';
 
 /**
  * Requests that the server makes to itself, with the user and groups of kube-apiserver's loopback client: admission decides

@@ -1,4 +1,5 @@
 import {
+  asError,
   callUntil,
   type Clock,
   type CleanupStack,
@@ -10,7 +11,6 @@ import type { Namespaces } from '@cluster-apiserver/gates';
 import { StatusError } from '@cluster-apiserver/model';
 import { decode } from '@cluster-apiserver/model/schema';
 import { getCached, type Resource } from '@cluster-apiserver/registry';
-import { asError } from '../as-error.ts';
 import type { ServerContext } from '../configuration/context.ts';
 import { startStartupWork } from '../retry-until-done.ts';
 import type { Loopback } from './loopback.ts';

@@ -1,6 +1,6 @@
+import { asError } from '@cluster-apiserver/base';
 import type { AuditBackend, BackendMeasures } from '@cluster-apiserver/audit';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
-import { asError } from '../as-error.ts';
 import type { AuditPlugin } from './audit-settings.ts';
 
 const plugins: readonly AuditPlugin[] = ['log', 'webhook'];

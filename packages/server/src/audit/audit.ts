@@ -6,9 +6,8 @@ import {
   openBackend,
   RotatingLog,
 } from '@cluster-apiserver/audit';
-import type { CleanupStack } from '@cluster-apiserver/base';
+import { asError, type CleanupStack } from '@cluster-apiserver/base';
 import { loadAuditPolicy } from '@cluster-apiserver/config';
-import { asError } from '../as-error.ts';
 import type { ServerContext } from '../configuration/context.ts';
 import type { Files } from '../environment.ts';
 import { loadFlagFile } from '../files/flag-files.ts';

@@ -1,11 +1,10 @@
-import type { CleanupStack } from '@cluster-apiserver/base';
+import { asError, type CleanupStack } from '@cluster-apiserver/base';
 import { type Authorities, readAuthorities, sharesAuthority } from '@cluster-apiserver/certificates';
 import {
   type Authenticator,
   createClientCertificateAuthenticator,
   createFrontProxyAuthenticator,
 } from '@cluster-apiserver/gates';
-import { asError } from '../as-error.ts';
 import type { Files } from '../environment.ts';
 import { type FlagFile, readFlagFile } from '../files/flag-files.ts';
 import { type Followed, followFiles } from '../files/follow-files.ts';

@@ -1,4 +1,4 @@
-import type { CleanupStack } from '@cluster-apiserver/base';
+import { asError, type CleanupStack } from '@cluster-apiserver/base';
 import {
   type AnonymousConfiguration,
   type AuthenticationConfiguration,
@@ -17,7 +17,6 @@ import {
   createJwtAuthenticator,
   type TokenAuthenticator,
 } from '@cluster-apiserver/gates';
-import { asError } from '../as-error.ts';
 import type { AuthenticationSettings } from './authentication-settings.ts';
 import { loadEgress } from './egress.ts';
 import type { ServerContext } from '../configuration/context.ts';

@@ -1,4 +1,4 @@
-import { callUntil, type CleanupStack } from '@cluster-apiserver/base';
+import { asError, callUntil, type CleanupStack } from '@cluster-apiserver/base';
 import {
   type DefaultRoleEvent,
   FollowedPolicy,
@@ -14,7 +14,6 @@ import {
 import { rbacGroup } from '@cluster-apiserver/model';
 import type { LiveApi } from '@cluster-apiserver/registry';
 import type { Log } from '@cluster-apiserver/telemetry';
-import { asError } from '../as-error.ts';
 import type { ServerContext } from '../configuration/context.ts';
 import { startStartupWork } from '../retry-until-done.ts';
 

@@ -1,5 +1,5 @@
+import { asError } from '@cluster-apiserver/base';
 import type { Log } from '@cluster-apiserver/telemetry';
-import { asError } from '../as-error.ts';
 import type { Files } from '../environment.ts';
 import type { Settings } from './settings.ts';
 

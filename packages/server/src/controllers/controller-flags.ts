@@ -1,5 +1,5 @@
+import { controllers } from '@cluster-apiserver/controllers';
 import { list } from '../flags/flag.ts';
-import { controllers } from './controller-list.ts';
 
 export const controllerFlags = {
   controllers: list(

@@ -1,7 +1,7 @@
+import { controllers } from '@cluster-apiserver/controllers';
 import { nearestName } from '@cluster-apiserver/base';
 import type { FlagValues } from '../flags/flag.ts';
 import type { controllerFlags } from './controller-flags.ts';
-import { controllers } from './controller-list.ts';
 
 export type ControllerSettings = ReturnType<typeof controllerSettingsOf>;
 

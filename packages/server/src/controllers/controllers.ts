@@ -1,11 +1,9 @@
-import { createControllerMeasures } from '@cluster-apiserver/controllers';
-import type { CleanupStack } from '@cluster-apiserver/base';
+import { controllers, createControllerMeasures } from '@cluster-apiserver/controllers';
+import { asError, type CleanupStack } from '@cluster-apiserver/base';
 import { type LiveApi, mapApi } from '@cluster-apiserver/registry';
 import { Election, type EtcdClient, startCompaction } from '@cluster-apiserver/storage';
 import type { Log } from '@cluster-apiserver/telemetry';
-import { asError } from '../as-error.ts';
 import type { ServerContext } from '../configuration/context.ts';
-import { controllers } from './controller-list.ts';
 import type { ControllerSettings } from './controller-settings.ts';
 import { retryUntilDone } from '../retry-until-done.ts';
 import { requireLeadership } from './require-leadership.ts';
@@ -40,13 +38,13 @@ export function startControllers(
     controllersLog.info('acquired leadership; starting controllers', { controllers: [...chosen].join(',') });
     const own = mapApi(api, (one) => ({ ...one, store: requireLeadership(one.store, () => election.isLeading) }));
     const run = ([name, runTerm]: (typeof entries)[number]): Promise<void> => {
-      const term = { api: own, clock, random, signal, measures: measuresOf(name) };
+      const term = { api: own, clock, random, signal, log: log.withName(name), measures: measuresOf(name) };
       return retryUntilDone({
         pauses,
         clock,
         random,
         signal,
-        work: () => runTerm(term, log.withName(name)),
+        work: () => runTerm(term),
         failed: (error) =>
           controllersLog.error('controller failed; restarting it after a pause', {
             controller: name,

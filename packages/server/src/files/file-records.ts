@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto';
-import type { Clock } from '@cluster-apiserver/base';
+import { asError, type Clock } from '@cluster-apiserver/base';
 import { formatTime } from '@cluster-apiserver/model';
 import type { Metrics } from '@cluster-apiserver/telemetry';
-import { asError } from '../as-error.ts';
 
 /** A file as `/configz` shows it. */
 export interface RecordedFile extends DescribedFile {

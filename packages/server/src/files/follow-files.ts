@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { CleanupStack, type Clock, sleep } from '@cluster-apiserver/base';
+import { asError, CleanupStack, type Clock, sleep } from '@cluster-apiserver/base';
 import type { Log } from '@cluster-apiserver/telemetry';
-import { asError } from '../as-error.ts';
 import type { DescribedFile, FileRecords } from './file-records.ts';
 
 /** Files that belong together: what is read of them, and how it is used. */

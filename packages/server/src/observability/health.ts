@@ -1,7 +1,6 @@
-import { callUntil, type Clock } from '@cluster-apiserver/base';
+import { asError, callUntil, type Clock } from '@cluster-apiserver/base';
 import { type EtcdClient, HistoryReplacedError } from '@cluster-apiserver/storage';
 import { createHealth, type Health, type Log, type Metrics } from '@cluster-apiserver/telemetry';
-import { asError } from '../as-error.ts';
 
 /** Less than the timeout of a health check, so that the logged reason is that of etcd. */
 const etcdTimeoutMs = 700;

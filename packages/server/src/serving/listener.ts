@@ -1,6 +1,5 @@
-import type { CleanupStack } from '@cluster-apiserver/base';
+import { asError, type CleanupStack } from '@cluster-apiserver/base';
 import { type ApiRequest, type Handler, type Listener, type ReportFailure } from '@cluster-apiserver/pipeline';
-import { asError } from '../as-error.ts';
 import { FlagError } from '../flags/flag.ts';
 import { followServingCertificate } from './serving-certificate.ts';
 import type { ServerContext } from '../configuration/context.ts';

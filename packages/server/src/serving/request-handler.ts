@@ -1,4 +1,4 @@
-import type { CleanupStack, Clock } from '@cluster-apiserver/base';
+import { asError, type CleanupStack, type Clock } from '@cluster-apiserver/base';
 import type { FeatureGates } from '@cluster-apiserver/config';
 import { type Authenticator, createMeasuredAuthenticator, createMeasuredAuthorizer } from '@cluster-apiserver/gates';
 import {
@@ -20,7 +20,6 @@ import {
 import type { Review } from '@cluster-apiserver/model/kind';
 import type { LiveApi } from '@cluster-apiserver/registry';
 import type { Log, Tracer } from '@cluster-apiserver/telemetry';
-import { asError } from '../as-error.ts';
 import type { AccessControl } from '../authorization/access-control.ts';
 import type { ServerContext } from '../configuration/context.ts';
 import { createInFlightMeasures } from './in-flight-measures.ts';

@@ -1,4 +1,4 @@
-import { BoundedCache, type CleanupStack } from '@cluster-apiserver/base';
+import { asError, BoundedCache, type CleanupStack } from '@cluster-apiserver/base';
 import type { Kind } from '@cluster-apiserver/model/kind';
 import type { StoredKinds } from '@cluster-apiserver/registry';
 import { type EncryptionConfiguration, loadEncryptionConfiguration, providersFor } from '@cluster-apiserver/config';
@@ -13,7 +13,6 @@ import {
   type Transformer,
 } from '@cluster-apiserver/storage';
 import type { Endpoint, Health, Log } from '@cluster-apiserver/telemetry';
-import { asError } from '../as-error.ts';
 import { type ProviderFactory, createProviderFactory } from './encryption-providers.ts';
 import type { ServerContext } from '../configuration/context.ts';
 import type { StorageSettings } from './storage-settings.ts';

@@ -1,4 +1,4 @@
-import type { CleanupStack } from '@cluster-apiserver/base';
+import { asError, type CleanupStack } from '@cluster-apiserver/base';
 import type { StoredKinds } from '@cluster-apiserver/registry';
 import {
   EtcdClient,
@@ -10,7 +10,6 @@ import {
   type WatchCacheEvent,
 } from '@cluster-apiserver/storage';
 import type { Log } from '@cluster-apiserver/telemetry';
-import { asError } from '../as-error.ts';
 import type { ServerContext } from '../configuration/context.ts';
 import { publishDatabaseSize } from './database-size.ts';
 import { createEtcdMeasures, type StorageMeasures } from './etcd-measures.ts';

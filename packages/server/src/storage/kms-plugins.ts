@@ -1,7 +1,6 @@
-import type { CleanupStack } from '@cluster-apiserver/base';
+import { asError, type CleanupStack } from '@cluster-apiserver/base';
 import type { KmsProvider } from '@cluster-apiserver/config';
 import { type KmsPlugin, kmsV1, KmsV2 } from '@cluster-apiserver/storage';
-import { asError } from '../as-error.ts';
 import type { Log, Metrics } from '@cluster-apiserver/telemetry';
 import type { Environment } from '../environment.ts';
 import { createKmsMeasures } from './kms-measures.ts';

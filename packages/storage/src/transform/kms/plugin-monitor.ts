@@ -1,4 +1,4 @@
-import { type Backoff, backoff, type Clock, type Random, sleep } from '@cluster-apiserver/base';
+import { asError, type Backoff, backoff, type Clock, type Random, sleep } from '@cluster-apiserver/base';
 import { KeyUnavailableError } from '../../errors.ts';
 import type { Transformer } from '../transformer.ts';
 
@@ -142,5 +142,3 @@ export class PluginMonitor {
     else this.#recheckDelays.reset();
   }
 }
-
-const asError = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
