@@ -9,7 +9,7 @@ export interface CacheBounds<Value> {
   readonly onEvict?: ((value: Value) => void) | undefined;
 }
 
-interface Entry<Value> {
+interface Cached<Value> {
   readonly value: Value;
   readonly bytes: number;
   /** The number of moves and writes of the cache when the entry was moved to the end. */
@@ -23,7 +23,7 @@ interface Entry<Value> {
 export class BoundedCache<Value> {
   readonly #bounds: CacheBounds<Value>;
   /** The least recently used comes first. */
-  readonly #entries = new Map<string, Entry<Value>>();
+  readonly #entries = new Map<string, Cached<Value>>();
   #bytes = 0;
   #moves = 0;
 

@@ -13,7 +13,7 @@ export class CandidateIndex<One> {
   readonly #all: readonly One[];
   readonly #matcherOf: (one: One) => Matcher;
   /** By the version of a kind, which is another object after the kind was replaced. */
-  readonly #entries = new WeakMap<ServedKind, Entry<One>[]>();
+  readonly #entries = new WeakMap<ServedKind, Candidates<One>[]>();
 
   constructor(all: readonly One[], matcherOf: (one: One) => Matcher) {
     this.#all = all;
@@ -50,7 +50,7 @@ export class CandidateIndex<One> {
   }
 }
 
-interface Entry<One> {
+interface Candidates<One> {
   readonly operation: AdmissionContext['operation'];
   readonly subresource: string | undefined;
   readonly isNamespaced: boolean;

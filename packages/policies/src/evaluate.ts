@@ -5,7 +5,7 @@ import type { CheckError } from './policy-measures.ts';
 import type { ConditionMeasures } from './condition-measures.ts';
 
 /** The value of an expression, or the error message for the response. */
-export type Outcome<T> = { readonly value: T; readonly error?: undefined } | Failed;
+export type Evaluated<T> = { readonly value: T; readonly error?: undefined } | Failed;
 
 export interface Failed {
   readonly error: string;
@@ -13,11 +13,11 @@ export interface Failed {
 }
 
 /** Evaluates an expression and returns errors. Throws a BudgetExceededError, after which nothing else can be evaluated. */
-export function* evaluateOutcome<T>(
+export function* tryEvaluate<T>(
   evaluation: Evaluation,
   expression: Expression,
   convert: (value: unknown) => T,
-): Task<Outcome<T>> {
+): Task<Evaluated<T>> {
   try {
     return { value: convert(yield* evaluation.evaluate(expression)) };
   } catch (error) {
@@ -48,7 +48,7 @@ export function* evaluateConditions(
   evaluation: Evaluation,
   conditions: readonly Expression[],
   { name, operation, measures, clock }: ConditionsOptions,
-): Task<Outcome<boolean>> {
+): Task<Evaluated<boolean>> {
   if (conditions.length === 0) return { value: true };
   const startMs = clock.monotonicMs();
   const met = yield* evaluateAll(evaluation, conditions);
@@ -58,11 +58,11 @@ export function* evaluateConditions(
   return met;
 }
 
-function* evaluateAll(evaluation: Evaluation, conditions: readonly Expression[]): Task<Outcome<boolean>> {
+function* evaluateAll(evaluation: Evaluation, conditions: readonly Expression[]): Task<Evaluated<boolean>> {
   const errors: string[] = [];
   try {
     for (const condition of conditions) {
-      const outcome: Outcome<boolean> = yield* evaluateOutcome(evaluation, condition, (held) => held === true);
+      const outcome: Evaluated<boolean> = yield* tryEvaluate(evaluation, condition, (held) => held === true);
       if (outcome.error !== undefined) errors.push(outcome.error);
       else if (!outcome.value) return { value: false };
     }

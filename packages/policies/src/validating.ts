@@ -12,7 +12,7 @@ import type { CompiledBinding, CompiledPolicy, CompileExpression, Program } from
 import type { ActivePolicy } from './bind-policies.ts';
 import { type Invocation, collectInvocations } from './invocations.ts';
 import type { CheckError, Enforcement } from './policy-measures.ts';
-import { type Failed, evaluateConditions, evaluateOutcome, toBudgetFailure, secondsSince } from './evaluate.ts';
+import { type Failed, evaluateConditions, tryEvaluate, toBudgetFailure, secondsSince } from './evaluate.ts';
 import type { EvaluateOptions } from './policy-sources.ts';
 import { nameOf, type PolicyRequest } from './request.ts';
 
@@ -229,7 +229,7 @@ function* evaluateValidations(evaluator: Evaluator, { parts }: Program<Validatin
   const failures: Failure[] = [];
   for (const [index, validation] of parts.validations.entries()) {
     const startMs = options.clock.monotonicMs();
-    const outcome = yield* evaluateOutcome(evaluation, validation.compiled, (value) => value === true);
+    const outcome = yield* tryEvaluate(evaluation, validation.compiled, (value) => value === true);
     if (outcome.error === undefined && outcome.value) continue;
     const seconds = secondsSince(startMs, options.clock);
     if (outcome.error !== undefined) failures.push(toFailure(outcome, index, seconds));
@@ -253,7 +253,7 @@ function* evaluateMessage(
   evaluator: Evaluator,
 ): Task<string> {
   if (compiledMessage) {
-    const outcome = yield* evaluateOutcome(evaluator.messageEvaluation, compiledMessage, trim);
+    const outcome = yield* tryEvaluate(evaluator.messageEvaluation, compiledMessage, trim);
     const made = outcome.error === undefined ? outcome.value : '';
     if (made !== '' && !made.includes('\n') && Buffer.byteLength(made) <= messageBytesMax) return made;
   }
@@ -291,7 +291,7 @@ function* collectAnnotations(
   const failures: Failure[] = [];
   for (const { key, compiled } of parts.auditAnnotations) {
     const startMs = clock.monotonicMs();
-    const outcome = yield* evaluateOutcome(evaluator.messageEvaluation, compiled, trim);
+    const outcome = yield* tryEvaluate(evaluator.messageEvaluation, compiled, trim);
     if (outcome.error !== undefined) failures.push(toFailure(outcome, 0, secondsSince(startMs, clock)));
     else if (outcome.value !== '') annotations.add(key, outcome.value);
   }

@@ -4,7 +4,7 @@ import { errorMessage } from '@cluster-apiserver/base';
  * Formats an entry in the structured format of klog, or as JSON with the fields of kube-apiserver. Values are escaped, so that
  * they cannot end a field or a line, or send control sequences to a terminal.
  */
-export interface Entry {
+export interface LogEntry {
   readonly severity: Severity;
   /** The verbosity that writes it. */
   readonly level: number;
@@ -18,7 +18,7 @@ export type LogFields = Readonly<Record<string, LogValue>>;
 export type LogValue = string | number | boolean | undefined | Error;
 
 /** `I1122 18:00:00.123000    4711 etcd] "etcd reachable again" afterMs=12` */
-export function createTextFormatter(pid: number): (entry: Entry, timeMs: number) => string {
+export function createTextFormatter(pid: number): (entry: LogEntry, timeMs: number) => string {
   const process = String(pid).padStart(pidWidth);
   const time = cacheSeconds((at) => `${at.slice(5, 7)}${at.slice(8, 10)} ${at.slice(11, 19)}`);
   return ({ severity, component, message, fields }, timeMs) => {
@@ -32,7 +32,7 @@ export function createTextFormatter(pid: number): (entry: Entry, timeMs: number)
 }
 
 /** `{"ts":1763834400123,"level":"info","logger":"etcd","msg":"etcd reachable again","v":0,"afterMs":12}` */
-export function formatJsonLine({ severity, level, component, message, fields }: Entry, timeMs: number): string {
+export function formatJsonLine({ severity, level, component, message, fields }: LogEntry, timeMs: number): string {
   let line = `{"ts":${timeMs},"level":"${severity}","logger":"${component}","msg":${formatValue(message)},"v":${level}`;
   for (const name in fields) {
     const value = fields[name];

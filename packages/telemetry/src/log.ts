@@ -1,6 +1,6 @@
 import type { Clock } from '@cluster-apiserver/base';
 import { createLogLimit } from './log-limit.ts';
-import { type Entry, formatJsonLine, type LogFields, type Severity, createTextFormatter } from './log-line.ts';
+import { type LogEntry, formatJsonLine, type LogFields, type Severity, createTextFormatter } from './log-line.ts';
 
 /**
  * Structured log: constant messages, and fields for what varies. See docs/decisions/0050-logs.md.
@@ -43,7 +43,7 @@ export interface LogOptions {
 /** Component of lines without a name. */
 const wholeServer = 'server';
 
-const createDroppedEntry = (count: number): Entry => ({
+const createDroppedEntry = (count: number): LogEntry => ({
   severity: 'warning',
   level: 0,
   component: 'log',
@@ -59,7 +59,7 @@ export function createLog(options: LogOptions): Log {
   const omitted = { rate_limit: 0, backlog: 0, output_error: 0 };
   let reported = 0;
 
-  const emit = (entry: Entry): boolean => write(formatLine(entry, clock.now())) !== false;
+  const emit = (entry: LogEntry): boolean => write(formatLine(entry, clock.now())) !== false;
   /** Logs how many lines are missing before the next one. */
   const reportMissing = (): void => {
     omitted.output_error = lostLines();

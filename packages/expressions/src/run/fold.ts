@@ -7,7 +7,7 @@ import { EntryMap } from '../values/entry-map.ts';
 import { EvaluationError, MapValue, type Value } from '../values/value.ts';
 import type { Budget } from './budget.ts';
 import { type Frame, type Plan, type Slots, truth } from './frame.ts';
-import { Interruption, type Outcome } from './progress.ts';
+import { Interruption, type SlotResult } from './progress.ts';
 import { createWalk, type Walk } from './walk.ts';
 
 /**
@@ -68,7 +68,7 @@ export function planFold(
   };
 }
 
-function resultOf(outcome: Outcome, budget: Budget): Value {
+function resultOf(outcome: SlotResult, budget: Budget): Value {
   budget.left = outcome.left;
   if (outcome.kind === 'error') throw outcome.error;
   return outcome.value;

@@ -18,7 +18,7 @@ export class Interruption extends Error {
 }
 
 /** What a part of an expression came to, and the budget that was left then, so that beginning again costs nothing. */
-export type Outcome =
+export type SlotResult =
   | { readonly kind: 'value'; readonly value: Value; readonly left: number }
   | { readonly kind: 'error'; readonly error: unknown; readonly left: number };
 
@@ -30,7 +30,7 @@ interface PendingComparison {
 }
 
 /** What is kept of one part of an expression. */
-type State = Outcome | PendingComparison | Walk;
+type State = SlotResult | PendingComparison | Walk;
 
 /**
  * What an interrupted evaluation has done, by the slots of its loops and of its costly calls. It is empty until

@@ -1,10 +1,10 @@
-import { type Entry, EvaluationError, MapValue, Uint, type Value } from './value.ts';
+import { type MapEntry, EvaluationError, MapValue, Uint, type Value } from './value.ts';
 
 /** A map whose keys 1, 1u and 1.0 are one key, and in which `__proto__` and `constructor` are keys like others. */
 export class EntryMap extends MapValue {
-  readonly #entries = new Map<string | boolean | bigint, Entry>();
+  readonly #entries = new Map<string | boolean | bigint, MapEntry>();
 
-  constructor(entries: Iterable<Entry>) {
+  constructor(entries: Iterable<MapEntry>) {
     super();
     for (const [key, value] of entries) {
       if (typeof key === 'number') throw new EvaluationError('unsupported key type: double');
@@ -24,7 +24,7 @@ export class EntryMap extends MapValue {
     return plain === undefined ? undefined : this.#entries.get(plain)?.[1];
   }
 
-  entries(): Iterable<Entry> {
+  entries(): Iterable<MapEntry> {
     return this.#entries.values();
   }
 }

@@ -1,6 +1,6 @@
 import { isJsonObject, isRawNumber, type JsonObject } from '@cluster-apiserver/model/json';
 import { jsonDepthMax, tooDeep } from './json-depth.ts';
-import { type Entry, MapValue, type Value } from './value.ts';
+import { type MapEntry, MapValue, type Value } from './value.ts';
 
 /**
  * An object of the API. Whole numbers are ints, a property that is not there is no key, and names mean themselves: what
@@ -28,7 +28,7 @@ class JsonMap extends MapValue {
     return typeof key === 'string' && Object.hasOwn(this.json, key) ? this.#valueOf(key) : undefined;
   }
 
-  *entries(): Iterable<Entry> {
+  *entries(): Iterable<MapEntry> {
     for (const name of this.#ownNames()) yield [name, this.#valueOf(name) ?? null];
   }
 

@@ -1,4 +1,4 @@
-import { type Entry, EvaluationError, MapValue, type Value } from './value.ts';
+import { type MapEntry, EvaluationError, MapValue, type Value } from './value.ts';
 
 /** A map whose values are made when they are read. */
 export class LazyMap extends MapValue {
@@ -19,7 +19,7 @@ export class LazyMap extends MapValue {
     return typeof key === 'string' ? this.#read(key) : undefined;
   }
 
-  *entries(): Iterable<Entry> {
+  *entries(): Iterable<MapEntry> {
     for (const name of this.#names) {
       const value = this.#read(name);
       if (value === undefined) throw new EvaluationError(`no such key: ${name}`);

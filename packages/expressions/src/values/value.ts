@@ -68,13 +68,13 @@ export abstract class Opaque {
   abstract equals(other: Opaque): boolean;
 }
 
-export type Entry = readonly [key: Value, value: Value];
+export type MapEntry = readonly [key: Value, value: Value];
 
 /** A map, however its entries are kept. */
 export abstract class MapValue {
   abstract readonly size: number;
   abstract get(key: Value): Value | undefined;
-  abstract entries(): Iterable<Entry>;
+  abstract entries(): Iterable<MapEntry>;
 
   /** What stands behind a dot or in brackets. */
   select(key: Value): Value | undefined {

@@ -1,7 +1,7 @@
 import { BoundedCache, bytesOfText, type Call, keepText, requireValue, throwIfAborted } from '@cluster-apiserver/base';
 import type { AccessDecision, AccessAttributes, UserInfo } from '@cluster-apiserver/model';
 import type { Authorizer } from '../authorization/authorizer.ts';
-import { type Mode, modes, type Part } from './modes.ts';
+import { type Mode, modes, type UserPart } from './modes.ts';
 import type { ImpersonatedUser } from './impersonated-user.ts';
 
 /** The permission that the requester lacks. */
@@ -57,7 +57,7 @@ export function createImpersonator(authorizer: Authorizer): Impersonator {
 
 /** Checks the parts in the order of kube-apiserver. */
 async function findRefusal(
-  parts: readonly Part[],
+  parts: readonly UserPart[],
   authorizer: Authorizer,
   call: Call,
 ): Promise<ImpersonationRefusal | undefined> {

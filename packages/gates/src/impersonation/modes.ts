@@ -17,11 +17,11 @@ export interface Mode {
   /** Whether the mode applies to such a user. */
   applies(wanted: ImpersonatedUser, requester: UserInfo): boolean;
   /** The required permissions, in the order in which they are checked. */
-  parts(wanted: ImpersonatedUser, request: AccessAttributes): readonly Part[];
+  parts(wanted: ImpersonatedUser, request: AccessAttributes): readonly UserPart[];
   toUser(wanted: ImpersonatedUser): UserInfo;
 }
 
-export interface Part {
+export interface UserPart {
   readonly checks: readonly AccessAttributes[];
   /** If this check is allowed, the others of the part are skipped. */
   readonly wildcard?: AccessAttributes | undefined;
@@ -167,7 +167,7 @@ const createExtraChecks = (extra: ImpersonatedUser['extra'], check: CheckFactory
 const wildcardMin = 4;
 
 /** The checks of a constrained mode about UID, groups and extra. */
-function createChosenParts({ uid, groups, extra }: ImpersonatedUser, check: CheckFactory): Part[] {
+function createChosenParts({ uid, groups, extra }: ImpersonatedUser, check: CheckFactory): UserPart[] {
   const ofExtra = createExtraChecks(extra, check);
   const masters = groups.includes(mastersGroup);
   const wrongExtra = findExtraProblem(extra);

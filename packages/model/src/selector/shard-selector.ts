@@ -28,7 +28,7 @@ export function parseShardSelector(text: string): ShardSelector {
   return { path: first.path, ranges: [first, ...others].map(({ range }) => range) };
 }
 
-interface Term {
+interface ShardTerm {
   readonly path: ShardPath;
   readonly range: ShardRange;
 }
@@ -90,15 +90,15 @@ class Tokens {
 const shownCharactersMax = 100;
 
 /** The operands of `||`. Parentheses only group them, so it suffices to count those that are open. */
-function parseTerms(tokens: Tokens): readonly [Term, ...Term[]] {
+function parseTerms(tokens: Tokens): readonly [ShardTerm, ...ShardTerm[]] {
   let open = 0;
-  const parseOperand = (): Term => {
+  const parseOperand = (): ShardTerm => {
     while (tokens.accept('(')) open++;
     const term = parseTerm(tokens);
     while (open > 0 && tokens.accept(')')) open--;
     return term;
   };
-  const terms: [Term, ...Term[]] = [parseOperand()];
+  const terms: [ShardTerm, ...ShardTerm[]] = [parseOperand()];
   while (tokens.accept('||')) {
     if (terms.push(parseOperand()) > rangesMax) throw invalidSelector(`it has more than ${rangesMax} ranges`);
   }
@@ -107,7 +107,7 @@ function parseTerms(tokens: Tokens): readonly [Term, ...Term[]] {
   return terms;
 }
 
-function parseTerm(tokens: Tokens): Term {
+function parseTerm(tokens: Tokens): ShardTerm {
   if (tokens.requireName() !== 'shardRange')
     throw invalidSelector("it has another operand than shardRange(path, '0x…', '0x…')");
   tokens.require('(');

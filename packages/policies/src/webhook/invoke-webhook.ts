@@ -4,7 +4,7 @@ import type { AdmissionContext } from '@cluster-apiserver/gates';
 import { forbiddenResource, StatusError } from '@cluster-apiserver/model';
 import type { ServedKind } from '@cluster-apiserver/model/kind';
 import type { AdmissionWebhookMeasures } from './webhook-measures.ts';
-import { evaluateConditions, type Outcome, secondsSince } from '../evaluate.ts';
+import { evaluateConditions, type Evaluated, secondsSince } from '../evaluate.ts';
 import { nameOf, type PolicyRequest } from '../request.ts';
 import type { CallOptions } from './call-webhook.ts';
 import type { CompiledWebhook } from './compiled-webhook.ts';
@@ -37,7 +37,7 @@ export function* matchWebhook(
   if (!matched || (webhook.conditions.length === 0 && webhook.fault === undefined)) return matched;
   const { name, conditions, fault } = webhook;
   const { resource, operation } = request.context;
-  let met: Outcome<boolean>;
+  let met: Evaluated<boolean>;
   if (fault === undefined) {
     // Each webhook has a budget of its own: its failure policy decides alone.
     const evaluation = new Evaluation(request.getValues(matched, undefined), undefined, new Budget(requestStepsMax));

@@ -55,7 +55,7 @@ const createRetryPolicy = (timeoutMs: number): RetryPolicy => ({
 /** A review is some kilobytes. */
 const reviewBytesMax = 1024 * 1024;
 
-type Outcome = { readonly status: ReviewStatus } | { readonly failure: WebhookFailure; readonly error: Error };
+type ReviewResult = { readonly status: ReviewStatus } | { readonly failure: WebhookFailure; readonly error: Error };
 
 const noOpinion: AccessDecision = { verdict: 'noOpinion' };
 
@@ -68,7 +68,7 @@ export function createWebhookAuthorizer(options: WebhookAuthorizerOptions): Auth
   const match = createConditionMatcher(options.matchConditions);
   const cache = new DecisionCache(options);
   const send = createReviewSender(options);
-  const inFlight = new Map<string, Promise<Outcome>>();
+  const inFlight = new Map<string, Promise<ReviewResult>>();
   const verdictOnError = failurePolicy === 'Deny' ? 'deny' : 'noOpinion';
 
   const applyMatchConditions = (attributes: AccessAttributes): AccessDecision | undefined => {
@@ -89,12 +89,12 @@ export function createWebhookAuthorizer(options: WebhookAuthorizerOptions): Auth
     // An error that does not deny is ignored: the webhook is skipped as if it had been excluded.
     return failurePolicy === 'Deny' ? { verdict: 'deny', error } : noOpinion;
   };
-  const decide = (outcome: Outcome): AccessDecision => {
+  const decide = (outcome: ReviewResult): AccessDecision => {
     if ('status' in outcome) return toDecision(name, outcome.status);
     if (failurePolicy === 'NoOpinion') measures.failedOpen(outcome.failure);
     return { verdict: verdictOnError, error: outcome.error };
   };
-  const share = (key: string, attributes: AccessAttributes, call: Call): Promise<Outcome> => {
+  const share = (key: string, attributes: AccessAttributes, call: Call): Promise<ReviewResult> => {
     const shared = inFlight.get(key);
     if (shared) return shared;
     const outcome = send(toReviewSpec(attributes), call).finally(() => inFlight.delete(key));
@@ -116,7 +116,9 @@ export function createWebhookAuthorizer(options: WebhookAuthorizerOptions): Auth
 }
 
 /** Sends a review, which does not end with one of the requests that share it. Rejects only for internal errors. */
-function createReviewSender(options: WebhookAuthorizerOptions): (spec: ReviewSpec, call: Call) => Promise<Outcome> {
+function createReviewSender(
+  options: WebhookAuthorizerOptions,
+): (spec: ReviewSpec, call: Call) => Promise<ReviewResult> {
   const { name, clock, timeoutMs, subjectAccessReviewVersion: version, connection, measures, failed } = options;
   const breaker = new CircuitBreaker(clock);
   const webhook: WebhookOptions = {
