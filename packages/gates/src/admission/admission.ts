@@ -126,12 +126,10 @@ export function createAdmission(plugins: readonly AdmissionPlugin[]): Admission 
     mutate,
     validate: (context) => {
       const grounds: Ground[] = [];
-      const done = firstOf(validators, (validate) =>
-        chain(validate(context), (ground) => {
-          if (ground) grounds.push(ground);
-          return undefined;
-        }),
-      );
+      const take = (ground: Ground | undefined): undefined => {
+        if (ground) grounds.push(ground);
+      };
+      const done = firstOf(validators, (validate) => chain(validate(context), take));
       return chain(done, () => grounds);
     },
   };

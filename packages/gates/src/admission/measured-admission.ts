@@ -34,29 +34,31 @@ export function createMeasuredAdmission(
   };
 }
 
-const measure =
-  <T>(
-    act: (context: AdmissionContext) => T | Promise<T>,
-    start: () => number,
-    end: () => number,
-    observe: ObserveAdmission,
-  ): ((context: AdmissionContext) => T | Promise<T>) =>
-  (context) => {
-    const startMs = start();
-    const observed = (rejected: boolean): void => observe(context.operation, rejected, (end() - startMs) / 1000);
-    return settle(
-      act,
-      context,
-      (answer) => {
-        observed(false);
-        return answer;
-      },
-      (refusal) => {
-        observed(true);
-        throw refusal;
-      },
-    );
+/** What is measured of one call: everything else is made once, since each write calls all plugins. */
+interface Lap {
+  readonly context: AdmissionContext;
+  readonly startMs: number;
+}
+
+function measure<T>(
+  act: (context: AdmissionContext) => T | Promise<T>,
+  start: () => number,
+  end: () => number,
+  observe: ObserveAdmission,
+): (context: AdmissionContext) => T | Promise<T> {
+  const observed = ({ context, startMs }: Lap, rejected: boolean): void =>
+    observe(context.operation, rejected, (end() - startMs) / 1000);
+  const work = ({ context }: Lap): T | Promise<T> => act(context);
+  const done = (answer: T, lap: Lap): T => {
+    observed(lap, false);
+    return answer;
   };
+  const failed = (refusal: unknown, lap: Lap): never => {
+    observed(lap, true);
+    throw refusal;
+  };
+  return (context) => settle(work, { context, startMs: start() }, done, failed);
+}
 
 type Operation = AdmissionContext['operation'];
 type Rejected = 'true' | 'false';

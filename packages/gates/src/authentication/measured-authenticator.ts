@@ -1,8 +1,8 @@
-import { type Clock, settle } from '@cluster-apiserver/base';
+import { type Call, type Clock, settle } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
 import { createDoublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
 import { createResultCounter } from '../result-counter.ts';
-import type { Authenticator } from './authenticator.ts';
+import type { Authenticator, Credentials } from './authenticator.ts';
 
 /** As in kube-apiserver: `failure` means no known credential, `error` a rejected or unverifiable one. */
 const results = ['success', 'failure', 'error'] as const;
@@ -24,19 +24,27 @@ export function createMeasuredAuthenticator(inner: Authenticator, clock: Clock, 
     }),
   );
   const countUser = createUserCounter(metrics);
-  const ended = (user: UserInfo | undefined, startMs: number): UserInfo | undefined => {
+  const attempt = ({ credentials, call }: Attempt): ReturnType<Authenticator['authenticate']> =>
+    inner.authenticate(credentials, call);
+  const ended = (user: UserInfo | undefined, { startMs }: Attempt): UserInfo | undefined => {
     count(user ? 'success' : 'failure', (clock.monotonicMs() - startMs) / 1000);
     if (user) countUser(user);
     return user;
   };
-  const failed = (error: unknown, startMs: number): never => {
+  const failed = (error: unknown, { startMs }: Attempt): never => {
     count('error', (clock.monotonicMs() - startMs) / 1000);
     throw error;
   };
   return {
     authenticate: (credentials, call) =>
-      settle(() => inner.authenticate(credentials, call), clock.monotonicMs(), ended, failed),
+      settle(attempt, { credentials, call, startMs: clock.monotonicMs() }, ended, failed),
   };
+}
+
+interface Attempt {
+  readonly credentials: Credentials;
+  readonly call: Call;
+  readonly startMs: number;
 }
 
 /** As in kube-apiserver; a series per user would be too many. */

@@ -1,5 +1,5 @@
-import { type Clock, settle } from '@cluster-apiserver/base';
-import type { AccessDecision } from '@cluster-apiserver/model';
+import { type Call, type Clock, settle } from '@cluster-apiserver/base';
+import type { AccessAttributes, AccessDecision } from '@cluster-apiserver/model';
 import { createDoublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
 import { createResultCounter } from '../result-counter.ts';
 import type { Authorizer } from './authorizer.ts';
@@ -23,20 +23,27 @@ export function createMeasuredAuthorizer(inner: Authorizer, clock: Clock, metric
       buckets: createDoublingBuckets(0.001, 15),
     }),
   );
-  const ended = (decision: AccessDecision, startMs: number): AccessDecision => {
+  const attempt = ({ attributes, call }: Attempt): AccessDecision | Promise<AccessDecision> =>
+    inner.authorize(attributes, call);
+  const ended = (decision: AccessDecision, { startMs }: Attempt): AccessDecision => {
     count(resultOf(decision), (clock.monotonicMs() - startMs) / 1000);
     return decision;
   };
-  const failed = (error: unknown, startMs: number): never => {
+  const failed = (error: unknown, { startMs }: Attempt): never => {
     count('error', (clock.monotonicMs() - startMs) / 1000);
     throw error;
   };
   const { rulesOf } = inner;
   return {
-    authorize: (attributes, call) =>
-      settle(() => inner.authorize(attributes, call), clock.monotonicMs(), ended, failed),
+    authorize: (attributes, call) => settle(attempt, { attributes, call, startMs: clock.monotonicMs() }, ended, failed),
     ...(rulesOf && { rulesOf }),
   };
+}
+
+interface Attempt {
+  readonly attributes: AccessAttributes;
+  readonly call: Call;
+  readonly startMs: number;
 }
 
 function resultOf({ verdict, error }: AccessDecision): (typeof results)[number] {
