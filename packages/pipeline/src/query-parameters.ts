@@ -89,10 +89,15 @@ export function validateDryRun(values: readonly string[], problems: Problems): v
   if (values.some((value) => value !== 'All')) problems.at('dryRun').notSupported(values, ['All']);
 }
 
+/** Nearly all are. */
+const isPlainAgent = /^[\x20-\x7e]{0,128}$/;
+
 /** The default field manager: the user agent up to its first slash, printable and truncated. */
 function fieldManagerOfAgent(agent: string): string {
+  const slash = agent.indexOf('/');
+  const product = slash < 0 ? agent : agent.slice(0, slash);
+  if (isPlainAgent.test(product)) return product;
   let manager = '';
-  const [product = ''] = agent.split('/', 1);
   for (const character of product) {
     if (!isPrintable(character)) continue;
     if (Buffer.byteLength(manager) + Buffer.byteLength(character) > agentManagerBytesMax) break;

@@ -92,8 +92,8 @@ export function requireBoundedLabels(kind: Kind, { metadata }: KubeObject, befor
 }
 
 /** The kind that validation errors name: that of the stored version, because the errors name its fields. */
-export const errorKindOf = ({ schema, ...kind }: Kind): { readonly group: string; readonly kind: string } =>
-  schema.publication?.groupVersionKind ?? kind;
+export const errorKindOf = (kind: Kind): { readonly group: string; readonly kind: string } =>
+  kind.schema.publication?.groupVersionKind ?? kind;
 
 export function withManagedFields(
   object: KubeObject,
