@@ -73,15 +73,12 @@ export class EtcdClient {
   readonly measures: EtcdMeasures;
   /** The history of revisions that all responses belong to. */
   readonly history = new History();
-  readonly #members: Members;
+  /** What its calls share. */
+  readonly #shared: CallDependencies;
   // A slow disk makes all writes slow, and no reads.
   readonly #readTimeout: AdaptiveTimeout;
   readonly #writeTimeout: AdaptiveTimeout;
   readonly #latestRevisionRequest: RangeRequest;
-  readonly #outage: OutageTracker;
-  readonly #verification: Verification;
-  readonly #refusals: Refusals;
-  readonly #callDependencies: CallDependencies;
   readonly #report: (event: EtcdEvent) => void;
   #lostWatchReportedMs = Number.NEGATIVE_INFINITY;
   #isClosed = false;
@@ -91,47 +88,32 @@ export class EtcdClient {
     const { electionTimeoutMs = defaultElectionTimeoutMs, probeKey = 'head' } = options;
     const attemptMs = electionTimeoutMs * attemptPerElectionTimeout;
     const slowAttemptMaxMs = electionTimeoutMs * slowAttemptElectionsMax;
-    const stallAwareClock = new StallAwareClock(clock);
+    this.clock = clock;
+    this.random = random;
+    this.stallAwareClock = new StallAwareClock(clock);
+    this.electionTimeoutMs = electionTimeoutMs;
+    this.measures = measures;
+    this.#readTimeout = new AdaptiveTimeout(attemptMs, slowAttemptMaxMs);
+    this.#writeTimeout = new AdaptiveTimeout(attemptMs, slowAttemptMaxMs);
+    this.#report = report;
+    this.#latestRevisionRequest = { key: probeKey, countOnly: true };
+    const { stallAwareClock, history } = this;
+    const environment = { clock, random, stallAwareClock, electionTimeoutMs };
     const onVersion = createCapabilityReporter(report);
-    const shared = { clock, random, stallAwareClock, electionTimeoutMs };
-    const members = new Members({ ...shared, endpoints, connect, onVersion });
-    const latestRevisionRequest: RangeRequest = { key: probeKey, countOnly: true };
-    const { history } = this;
+    const members = new Members({ ...environment, endpoints, connect, onVersion });
     history.onReplaced((replaced) => report({ type: 'history replaced', ...replaced }));
     const verification = new Verification({
-      clock,
-      electionTimeoutMs,
-      members,
-      history,
-      latestRevisionRequest,
+      ...{ clock, electionTimeoutMs, members, history },
+      latestRevisionRequest: this.#latestRevisionRequest,
       onForeignMember: createForeignMemberReporter(report),
       onVerified: () => measures.connectionVerified(),
     });
     const probe = (): Promise<void> => probeMembers(members, verification, attemptMs);
-    const outage = new OutageTracker({ clock, random, report, probe });
-    const refusals = new Refusals(report);
-
-    this.clock = clock;
-    this.random = random;
-    this.stallAwareClock = stallAwareClock;
-    this.electionTimeoutMs = electionTimeoutMs;
-    this.measures = measures;
-    this.#members = members;
-    this.#readTimeout = new AdaptiveTimeout(attemptMs, slowAttemptMaxMs);
-    this.#writeTimeout = new AdaptiveTimeout(attemptMs, slowAttemptMaxMs);
-    this.#report = report;
-    this.#latestRevisionRequest = latestRevisionRequest;
-    this.#outage = outage;
-    this.#verification = verification;
-    this.#refusals = refusals;
-    this.#callDependencies = {
-      ...shared,
-      measures,
-      members,
-      verification,
-      history,
-      outage,
-      refusals,
+    this.#shared = {
+      ...environment,
+      ...{ measures, members, verification, history },
+      outage: new OutageTracker({ clock, random, report, probe }),
+      refusals: new Refusals(report),
       lateResponseMs: slowAttemptMaxMs,
       requireOpen: () => this.#requireOpen(),
     };
@@ -141,7 +123,7 @@ export class EtcdClient {
   /** Retries until there is a valid response. */
   call<Request, Response>(rpc: Rpc<Request, Response>, request: Request, call: EtcdCall): Promise<Response> {
     const timeout = rpc.path === range.path ? this.#readTimeout : this.#writeTimeout;
-    return new RetryingCall(this.#callDependencies, rpc, request, call, timeout).run();
+    return new RetryingCall(this.#shared, rpc, request, call, timeout).run();
   }
 
   /** A linearizable read of the latest revision. Throws StorageUnavailableError without a quorum. */
@@ -155,8 +137,8 @@ export class EtcdClient {
    */
   async openStream(path: string): Promise<MemberConnection> {
     this.#requireOpen();
-    const member = this.#members.choose();
-    const verification = this.#verification;
+    const member = this.#shared.members.choose();
+    const verification = this.#shared.verification;
     try {
       if (!verification.isVerified(member)) await verification.verify(member, this.#readTimeout.currentMs);
       if (!verification.isVerified(member)) throw unverifiedConnection(member);
@@ -185,8 +167,8 @@ export class EtcdClient {
    * members; asks those that have not responded lately.
    */
   budgetLeftMs(sinceMs: number): number {
-    this.#members.probeAll();
-    return budgetLeftMs(this.#callDependencies, sinceMs, this.stallAwareClock.nowMs());
+    this.#shared.members.probeAll();
+    return budgetLeftMs(this.#shared, sinceMs, this.stallAwareClock.nowMs());
   }
 
   /** The database size of the member that responds. */
@@ -196,25 +178,25 @@ export class EtcdClient {
 
   /** Rejects with what etcd refuses at present: a watch, or data. Used by health checks. */
   async checkRefusals(call: Call): Promise<void> {
-    if (this.#refusals.full) await this.#checkForSpace(call).catch(ignoreUnreachableMember);
-    await this.#refusals.recheckDenied(call);
-    this.#refusals.check();
+    if (this.#shared.refusals.full) await this.#checkForSpace(call).catch(ignoreUnreachableMember);
+    await this.#shared.refusals.recheckDenied(call);
+    this.#shared.refusals.check();
   }
 
   /** A watch failed with this fault; undefined if etcd has accepted one. */
   noteWatchOutcome(fault: EtcdFault | undefined): void {
-    if (!fault) return this.#refusals.end('watch');
+    if (!fault) return this.#shared.refusals.end('watch');
     // Without a leader etcd ends watches, too, and accepts them again when there is one.
     const isRefusal = fault.kind === 'refused' && classifyFault(fault).kind === 'final';
     this.measures.watchEnded(isRefusal ? 'refusal' : 'loss');
-    if (isRefusal) this.#refusals.begin('watch', fault);
+    if (isRefusal) this.#shared.refusals.begin('watch', fault);
     else this.#reportLostWatch(fault);
   }
 
   close(): void {
     this.#isClosed = true;
-    this.#outage.close();
-    this.#members.close();
+    this.#shared.outage.close();
+    this.#shared.members.close();
   }
 
   #requireOpen(): void {
@@ -229,18 +211,18 @@ export class EtcdClient {
   }
 
   #noteFailure(member: Member, hasResponded: boolean): void {
-    this.#members.noteFailure(member, hasResponded);
-    this.#members.probeAll();
+    this.#shared.members.noteFailure(member, hasResponded);
+    this.#shared.members.probeAll();
   }
 
   /** Only a successful write would show that there is space again, and a replica that is not ready gets no writes. */
   async #checkForSpace(call: Call): Promise<void> {
-    if (!(await this.#readStatus(call)).outOfSpace) this.#refusals.end('full');
+    if (!(await this.#readStatus(call)).outOfSpace) this.#shared.refusals.end('full');
   }
 
   async #readStatus(call: Call): Promise<MemberStatus> {
     const options = { timeoutMs: call.deadlineMs - this.clock.monotonicMs(), requireLeader: false };
-    const { transport } = this.#members.choose();
+    const { transport } = this.#shared.members.choose();
     return memberStatus.decode(await transport.unary(memberStatus.path, memberStatus.encode(), options));
   }
 }
