@@ -4,6 +4,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
+import { StartError } from './repeatable-errors.ts';
 import type { Command, Goodness } from './run-hostile-backend.ts';
 
 export interface HostileProcess {
@@ -29,9 +30,13 @@ export interface HostileProcess {
 export async function startHostileProcess(): Promise<HostileProcess> {
   const program = path.join(import.meta.dirname, 'run-hostile-backend.ts');
   const child = fork(program, { execArgv: ['--conditions=source'] });
+  const ended = once(child, 'exit').then((): never => {
+    throw new StartError('the hostile backend has ended');
+  });
+  ended.catch(() => {}); // awaited with each command
   const ask = async (command: Command): Promise<string> => {
     child.send(command);
-    const [answer]: unknown[] = await once(child, 'message');
+    const [answer]: unknown[] = await Promise.race([once(child, 'message'), ended]);
     return String(answer);
   };
   const authority = await ask({ do: 'start' });
