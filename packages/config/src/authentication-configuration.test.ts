@@ -255,7 +255,7 @@ describe('rejects a file that', () => {
     [
       'has a key that no path has',
       withExtra({ key: 'foo.io/a b', valueExpression: 'claims.a' }),
-      /must be valid characters of a path/,
+      /Invalid value: "a b": Invalid path/,
     ],
     [
       'has a key of ours',

@@ -1,7 +1,7 @@
 import type { Expression } from '@cluster-apiserver/expressions';
 import type { Problems } from '@cluster-apiserver/model';
 import { object, string, type ValueOf } from '@cluster-apiserver/model/schema';
-import { subdomainNames } from '@cluster-apiserver/model/validation';
+import { validateDomainPrefixedPath } from '@cluster-apiserver/model/validation';
 import { compileClaimString, compileClaimStrings } from './expression.ts';
 import { requireUnique } from './issuer.ts';
 import { checkedString, list, optional, required } from '../schema.ts';
@@ -22,14 +22,8 @@ export type ClaimMapping =
 const reservedDomains = ['k8s.io', 'kubernetes.io', 'platform.io'];
 
 const extraKey = checkedString((key, at) => {
-  const [domain = '', ...path] = key.split('/');
-  if (path.length === 0 || domain === '' || path.join('/') === '')
-    at.invalid(key, 'must be a domain-prefixed path (such as "acme.io/foo")');
-  else {
-    at.check(subdomainNames.whole, domain);
-    if (!/^[A-Za-z0-9/\-._~%!$&'()*+,;=:@]+$/.test(path.join('/')))
-      at.invalid(key, 'what follows the first slash must be valid characters of a path, as RFC 3986 has them');
-  }
+  const [domain = ''] = key.split('/', 1);
+  validateDomainPrefixedPath(key, at);
   if (key !== key.toLowerCase()) at.invalid(key, 'must be lowercase');
   if (reservedDomains.some((reserved) => domain === reserved || domain.endsWith(`.${reserved}`)))
     at.invalid(key, `${reservedDomains.join(', ')} and their subdomains are reserved`);

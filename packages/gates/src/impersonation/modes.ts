@@ -1,5 +1,11 @@
-import type { AccessAttributes, ResourceAttributes, UserInfo } from '@cluster-apiserver/model';
-import { subdomainNames } from '@cluster-apiserver/model/validation';
+import {
+  type AccessAttributes,
+  formatPath,
+  Problems,
+  type ResourceAttributes,
+  type UserInfo,
+} from '@cluster-apiserver/model';
+import { subdomainNames, validateDomainPrefixedPath } from '@cluster-apiserver/model/validation';
 import { addAssumedGroup } from '../authentication/user-groups.ts';
 import { parseAccountUserName } from '../authentication/service-account/account-name.ts';
 import { getAccountGroups } from '../authentication/service-account/claims.ts';
@@ -193,29 +199,16 @@ function createChosenParts({ uid, groups, extra }: ImpersonatedUser, check: Chec
 /** Validates extra keys: in a constrained mode each is a lower-case path below a domain. */
 function findExtraProblem(extra: ImpersonatedUser['extra']): string | undefined {
   for (const key of Object.keys(extra)) {
-    const [domain, path] = [key.slice(0, Math.max(key.indexOf('/'), 0)), key.slice(key.indexOf('/') + 1)];
-    const problems =
-      domain === '' || path === ''
-        ? [invalidKey(key, 'must be a domain-prefixed path (such as "acme.io/foo")')]
-        : [
-            ...subdomainNames.whole(domain).map((problem) => invalidKey(domain, problem)),
-            ...(pathForm.test(path)
-              ? []
-              : [invalidKey(path, `Invalid path (regex used for validation is '${pathCharacters}')`)]),
-          ];
-    if (problems.length > 0)
-      return `impersonating an invalid key in extra is not allowed: ${problems.length === 1 ? problems[0] : `[${problems.join(', ')}]`}`;
+    const problems = new Problems();
+    validateDomainPrefixedPath(key, problems.at('extra', 'key'));
+    const found = problems.errors.map(({ path, message }) => `${formatPath(path)}: ${message}`);
+    if (found.length > 0)
+      return `impersonating an invalid key in extra is not allowed: ${found.length === 1 ? found[0] : `[${found.join(', ')}]`}`;
     if (key !== key.toLowerCase())
       return `impersonating a non-lowercase key in extra is not allowed: ${JSON.stringify(key)}`;
   }
   return undefined;
 }
-
-const invalidKey = (value: string, problem: string): string =>
-  `extra.key: Invalid value: ${JSON.stringify(value)}: ${problem}`;
-
-const pathCharacters = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+";
-const pathForm = new RegExp(`^${pathCharacters}$`);
 
 /** The impersonated user. A service account without groups gets the groups of service accounts. */
 function userOf({ name, uid, groups, extra }: ImpersonatedUser, fixedGroups: readonly string[]): UserInfo {

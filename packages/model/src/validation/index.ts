@@ -16,6 +16,7 @@ export {
   pathSegmentNames,
   qualifiedName,
   subdomainNames,
+  validateDomainPrefixedPath,
 } from './names.ts';
 export {
   foregroundFinalizer,

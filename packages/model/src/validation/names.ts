@@ -1,3 +1,5 @@
+import type { Problems } from '../problems.ts';
+
 /**
  * The rules for names. Each is a function that returns the problems of a text. As in kube-apiserver, lengths are in bytes.
  */
@@ -107,3 +109,17 @@ export const labelValueRule: NameRule = (value) =>
     !labelValueForm.test(value) &&
       `a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '${labelValue}')`,
   );
+
+const pathCharacters = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+";
+const pathForm = new RegExp(`^${pathCharacters}$`);
+
+/** `domain/path`, as keys of extra user attributes are. */
+export function validateDomainPrefixedPath(key: string, problems: Problems): void {
+  const slash = key.indexOf('/');
+  const [domain, path] = [key.slice(0, Math.max(slash, 0)), key.slice(slash + 1)];
+  if (domain === '' || path === '') problems.invalid(key, 'must be a domain-prefixed path (such as "acme.io/foo")');
+  else {
+    problems.check(dnsSubdomain, domain);
+    if (!pathForm.test(path)) problems.invalid(path, `Invalid path (regex used for validation is '${pathCharacters}')`);
+  }
+}
