@@ -10,7 +10,8 @@ import { authorize } from './stages/authorize.ts';
 import { setDeadline } from './stages/deadline.ts';
 import { type FindServed, identify } from './stages/identify.ts';
 import { impersonate } from './stages/impersonate.ts';
-import { type InFlightLimits, type InFlightMeasures, limitInFlight } from './stages/in-flight.ts';
+import { type InFlightLimits, limitInFlight } from './stages/in-flight.ts';
+import type { InFlightMeasures } from './stages/in-flight-measures.ts';
 import { refuse } from './stages/refuse.ts';
 
 export interface ChainOptions extends AnswerOptions {

@@ -10,7 +10,7 @@ import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
 import type { ChainOptions } from '../src/chain.ts';
 import type { ApiRequest, ApiResponse, Handler } from '../src/exchange.ts';
 import { createServedVersions } from '../src/served-versions.ts';
-import type { WatchMeasures } from '../src/handlers/watch.ts';
+import type { WatchMeasures } from '../src/handlers/watch-measures.ts';
 import type { Endpoint } from '../src/endpoints/endpoint.ts';
 import type { RouteOptions } from '../src/router.ts';
 

@@ -14,7 +14,8 @@ import { parseRequestInfo } from '../src/request-info.ts';
 import { openTestRegistry } from '../../registry/test/open-test-registry.ts';
 import { robotKind } from '../../registry/test/robot-kind.ts';
 import { OpenWatches } from '../src/handlers/open-watches.ts';
-import { type Watched, watchHandler } from '../src/handlers/watch.ts';
+import { watchHandler } from '../src/handlers/watch.ts';
+import type { Watched } from '../src/handlers/watch-measures.ts';
 import type { WatchEnd } from '../src/watch-end.ts';
 
 export const kind = robotKind;

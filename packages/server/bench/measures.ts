@@ -7,10 +7,14 @@ import process from 'node:process';
 import { CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { createMeasuredAuthenticator, createMeasuredAuthorizer } from '@cluster-apiserver/gates';
 import { kinds } from '@cluster-apiserver/kinds';
-import { type ApiRequest, buildHandlerChain, type Handler } from '@cluster-apiserver/pipeline';
+import {
+  type ApiRequest,
+  buildHandlerChain,
+  createInFlightMeasures,
+  createRequestMeasures,
+  type Handler,
+} from '@cluster-apiserver/pipeline';
 import { createMetrics } from '@cluster-apiserver/telemetry';
-import { createInFlightMeasures } from '../src/serving/in-flight-measures.ts';
-import { createRequestMeasures } from '../src/serving/request-measures.ts';
 import { createReadMeasures } from '../src/storage/watch-cache-measures.ts';
 
 const turns = 100;

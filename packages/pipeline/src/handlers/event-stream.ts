@@ -5,15 +5,7 @@ import { type Frames } from '../encoding/watch-frames.ts';
 import { toStatusError } from '../stages/error-responses.ts';
 import type { WatchEnd } from '../watch-end.ts';
 import type { CountedWatch, OpenWatches, WatchStream } from './open-watches.ts';
-
-/** The metrics of one watch. */
-export interface OpenWatchMeasures {
-  countSent(events: number, bytes: number): void;
-  /** The client stopped reading, and the watch was cut off. */
-  countStalled(): void;
-  /** The response is over. Undefined if the watch never began. */
-  end(why: WatchEnd | undefined): void;
-}
+import type { OpenWatchMeasures } from './watch-measures.ts';
 
 /** Bytes queued for a slow client. Beyond it, events stay in the watch until the client has read some. */
 const backlogBytesMax = 32 * 1024;

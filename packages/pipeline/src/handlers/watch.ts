@@ -11,7 +11,8 @@ import { readBoolean, type RequestInfo } from '../request-info.ts';
 import type { ReportFault } from '../stages/answer.ts';
 import { warningHeaders } from '../warnings.ts';
 import type { OpenWatches } from './open-watches.ts';
-import { EventStream, type OpenWatchMeasures } from './event-stream.ts';
+import { EventStream } from './event-stream.ts';
+import type { Watched, WatchMeasures } from './watch-measures.ts';
 
 export interface WatchLimits {
   readonly clock: Clock;
@@ -25,17 +26,6 @@ export interface WatchLimits {
   readonly measures: WatchMeasures;
   /** Reports an internal error that ended a watch. */
   readonly report: ReportFault;
-}
-
-export interface WatchMeasures {
-  begin(watched: Watched): OpenWatchMeasures;
-}
-
-export interface Watched {
-  readonly group: string;
-  readonly version: string;
-  readonly resource: string;
-  readonly scope: 'cluster' | 'namespace' | 'resource';
 }
 
 /**

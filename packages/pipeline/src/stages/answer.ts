@@ -7,7 +7,8 @@ import { errorResponse } from '../responses.ts';
 import { type AllowedOrigin, allowsPage, shareWithPage } from './cross-origin.ts';
 import { toStatusError } from './error-responses.ts';
 import { logResponse, type RequestLog } from './log-requests.ts';
-import { type Measures, recordResponse } from './measure.ts';
+import { recordResponse } from './measure.ts';
+import type { Measures } from './request-measures.ts';
 
 export interface AnswerOptions {
   readonly clock: Clock;

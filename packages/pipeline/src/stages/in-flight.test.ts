@@ -4,7 +4,8 @@ import { sourceOf } from '../../test/body-source.ts';
 import type { BodySource } from '../body-source.ts';
 import type { ApiResponse, Handler } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
-import { limitInFlight, type RequestKind } from './in-flight.ts';
+import { limitInFlight } from './in-flight.ts';
+import type { RequestKind } from './in-flight-measures.ts';
 
 interface Working {
   readonly answer: (response: ApiResponse) => void;

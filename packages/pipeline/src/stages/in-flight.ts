@@ -2,22 +2,12 @@ import { settle } from '@cluster-apiserver/base';
 import { mastersGroup } from '@cluster-apiserver/gates';
 import { type Allocate, type BodySource, isReady } from '../body-source.ts';
 import type { ApiResponse, Handler } from '../exchange.ts';
-import type { AuthenticatedContext, RequestInfoContext, Seat } from '../request-context.ts';
+import type { AuthenticatedContext, Seat } from '../request-context.ts';
 import { textResponse } from '../responses.ts';
-
-/** The label `request_kind` of upstream's metrics. */
-export type RequestKind = 'readOnly' | 'mutating';
+import type { InFlightMeasures, RequestKind } from './in-flight-measures.ts';
 
 /** Maximum number of requests in flight; 0 for no limit. */
 export type InFlightLimits = Readonly<Record<RequestKind, number>>;
-
-export interface InFlightMeasures {
-  /** Called when the number of used seats has changed. */
-  used(kind: RequestKind, seats: number): void;
-  rejected(kind: RequestKind, context: RequestInfoContext): void;
-  /** The listener refused a request of a connection with too many others. */
-  refused(context: RequestInfoContext): void;
-}
 
 /**
  * Limits requests in flight, like the filter in kube-apiserver with the same flags. Watches hold no seat. Members of

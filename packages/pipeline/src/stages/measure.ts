@@ -1,41 +1,7 @@
-import type { ServedKind } from '@cluster-apiserver/model/kind';
 import { isReady } from '../body-source.ts';
-import type { ApiRequest, ApiResponse } from '../exchange.ts';
+import type { ApiResponse } from '../exchange.ts';
 import type { DeadlineContext, ReceivedContext } from '../request-context.ts';
-import type { RequestInfo } from '../request-info.ts';
-
-/**
- * The request metrics. Handlers receive no measures: what they find out travels on the context of the request, as `info`
- * does, and `watchEnd` to the line of the log. Paths and verbs come from clients, so the implementation must bound the label
- * values.
- */
-export interface Measures {
-  /**
-   * Called once per request: when its response is ready, when a generated body has been sent, or when a stream begins.
-   */
-  record(request: MeasuredRequest): void;
-}
-
-export interface MeasuredRequest {
-  readonly request: ApiRequest;
-  /** Undefined for a preflight request of a browser. */
-  readonly info: RequestInfo | undefined;
-  /** The kind that the request is about; undefined if it names none that is served. */
-  readonly served: ServedKind | undefined;
-  readonly code: number;
-  readonly seconds: number;
-  /** Seconds without the time spent waiting for admission webhooks. */
-  readonly ownSeconds: number;
-  /** Size of the body; undefined for a stream. */
-  readonly bytes: number | undefined;
-  /** The trace of the request, if it is sampled. */
-  readonly trace: RecordedTrace | undefined;
-}
-
-export interface RecordedTrace {
-  readonly traceId: string;
-  readonly spanId: string;
-}
+import type { Measures } from './request-measures.ts';
 
 /** Counts all requests, including failed ones. */
 export function recordResponse(measures: Measures, context: ReceivedContext, response: ApiResponse): void {

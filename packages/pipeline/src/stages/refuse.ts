@@ -1,7 +1,7 @@
 import type { Handler } from '../exchange.ts';
 import type { RequestInfoContext } from '../request-context.ts';
 import { type AllowedOrigin, requireKnownOrigin } from './cross-origin.ts';
-import type { InFlightMeasures } from './in-flight.ts';
+import type { InFlightMeasures } from './in-flight-measures.ts';
 
 /**
  * Ends requests that are refused for any user: by the listener, because their target cannot be decoded, or as those of

@@ -14,7 +14,10 @@ import {
   type ReportFault,
   type ReportRejection,
   createRouter,
+  createInFlightMeasures,
+  createRequestMeasures,
   createServedVersions,
+  createWatchMeasures,
   type VersionInfo,
 } from '@cluster-apiserver/pipeline';
 import type { Review } from '@cluster-apiserver/model/kind';
@@ -22,12 +25,9 @@ import type { LiveApi } from '@cluster-apiserver/registry';
 import type { Log, Tracer } from '@cluster-apiserver/telemetry';
 import type { AccessControl } from '../authorization/access-control.ts';
 import type { ServerContext } from '../configuration/context.ts';
-import { createInFlightMeasures } from './in-flight-measures.ts';
 import { withRejectionLog } from './rejection-log.ts';
 import { createRequestLog } from './request-log.ts';
-import { createRequestMeasures } from './request-measures.ts';
 import type { ServingSettings } from './serving-settings.ts';
-import { createWatchMeasures } from './watch-measures.ts';
 
 export interface HandlerDependencies {
   readonly api: LiveApi;

@@ -1,8 +1,10 @@
 import type { Clock } from '@cluster-apiserver/base';
 import type { ServedKind } from '@cluster-apiserver/model/kind';
-import type { MeasuredRequest, Measures, RequestInfo, ServedVersions } from '@cluster-apiserver/pipeline';
 import { type Metrics, type Observe, secondsBuckets } from '@cluster-apiserver/telemetry';
+import type { RequestInfo } from '../request-info.ts';
+import type { ServedVersions } from '../served-versions.ts';
 import {
+  type LabeledRequest,
   labelsOf,
   requestLabels,
   type RequestLabels,
@@ -10,6 +12,28 @@ import {
   subresourceLabel,
   verbLabel,
 } from './request-labels.ts';
+
+/**
+ * The request metrics. Handlers receive none: what they find out travels on the context of the request, as `info` does, and
+ * `watchEnd` to the line of the log.
+ */
+export type Measures = ReturnType<typeof createRequestMeasures>;
+
+export interface MeasuredRequest extends LabeledRequest {
+  readonly code: number;
+  readonly seconds: number;
+  /** Seconds without the time spent waiting for admission webhooks. */
+  readonly ownSeconds: number;
+  /** Size of the body; undefined for a stream. */
+  readonly bytes: number | undefined;
+  /** The trace of the request, if it is sampled. */
+  readonly trace: RecordedTrace | undefined;
+}
+
+export interface RecordedTrace {
+  readonly traceId: string;
+  readonly spanId: string;
+}
 
 /** Buckets of kube-apiserver. */
 const sliSecondsBuckets = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
@@ -25,7 +49,7 @@ interface RequestSeries {
   readonly responseSize: Observe | undefined;
 }
 
-export function createRequestMeasures(metrics: Metrics, clock: Clock, onChange: ServedVersions['onChange']): Measures {
+export function createRequestMeasures(metrics: Metrics, clock: Clock, onChange: ServedVersions['onChange']) {
   const total = metrics.counter<keyof typeof requestLabels | 'dry_run' | 'code'>({
     name: 'apiserver_request_total',
     help: 'Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response code. A watch counts when it begins.',
@@ -65,7 +89,8 @@ export function createRequestMeasures(metrics: Metrics, clock: Clock, onChange: 
   const table = new SeriesTable(begin);
   onChange(() => table.clear());
   return {
-    record: (measured) => {
+    /** Called once per request: when its response is ready, when a generated body has been sent, or when a stream begins. */
+    record: (measured: MeasuredRequest): void => {
       const { code, seconds, ownSeconds, bytes, trace } = measured;
       const series = table.find(measured);
       series.ended(code);

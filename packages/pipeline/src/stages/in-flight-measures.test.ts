@@ -1,8 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { type Clock, CleanupStack, systemClock } from '@cluster-apiserver/base';
-import type { InFlightMeasures } from '@cluster-apiserver/pipeline';
 import { createMetrics } from '@cluster-apiserver/telemetry';
-import { createInFlightMeasures } from './in-flight-measures.ts';
+import { createInFlightMeasures, type InFlightMeasures } from './in-flight-measures.ts';
 import { exposed } from '@cluster-apiserver/testkit/exposition';
 
 test('the gauge of requests in flight is the maximum of the last second', async () => {

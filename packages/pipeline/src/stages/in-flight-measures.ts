@@ -1,13 +1,18 @@
 import type { Clock, CleanupStack } from '@cluster-apiserver/base';
-import type { InFlightMeasures } from '@cluster-apiserver/pipeline';
 import type { Metrics } from '@cluster-apiserver/telemetry';
-import { type LabeledRequest, labelsOf, requestLabels } from './request-labels.ts';
+import type { RequestInfoContext } from '../request-context.ts';
+import { labelsOf, requestLabels } from './request-labels.ts';
 
 /** As in kube-apiserver, the gauge is the maximum of the last second: a scrape would miss shorter peaks. */
 const peakPeriodMs = 1000;
 
+/** The label `request_kind` of upstream's metrics. */
+export type RequestKind = 'readOnly' | 'mutating';
+
+export type InFlightMeasures = ReturnType<typeof createInFlightMeasures>;
+
 /** Metrics of requests in flight, and of requests rejected because there were too many. */
-export function createInFlightMeasures(metrics: Metrics, clock: Clock, cleanup: CleanupStack): InFlightMeasures {
+export function createInFlightMeasures(metrics: Metrics, clock: Clock, cleanup: CleanupStack) {
   const gauge = metrics.gauge({
     name: 'apiserver_current_inflight_requests',
     help: 'Maximal number of requests in flight in the last second, by request kind.',
@@ -35,16 +40,18 @@ export function createInFlightMeasures(metrics: Metrics, clock: Clock, cleanup: 
   let cancel = (): void => {};
   publish();
   cleanup.defer('gauge of requests in flight', () => cancel());
-  const refused = (request: LabeledRequest): void => terminations.add({ ...labelsOf(request), code: '429' });
+  const refused = (request: RequestInfoContext): void => terminations.add({ ...labelsOf(request), code: '429' });
   return {
-    used: (kind, seats) => {
+    /** Called when the number of used seats has changed. */
+    used: (kind: RequestKind, seats: number): void => {
       now[kind] = seats;
       if (seats > peak[kind]) peak[kind] = seats;
     },
-    rejected: (kind, context) => {
+    rejected: (kind: RequestKind, context: RequestInfoContext): void => {
       dropped.add({ request_kind: kind });
       refused(context);
     },
+    /** The listener refused a request of a connection with too many others. */
     refused,
   };
 }

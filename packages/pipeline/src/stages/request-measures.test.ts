@@ -1,14 +1,18 @@
 import { expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
-import { kinds } from '@cluster-apiserver/kinds';
-import type { ApiRequest, FindServed, MeasuredRequest, RequestInfo } from '@cluster-apiserver/pipeline';
+import { defineKind } from '@cluster-apiserver/model/kind';
 import { createMetrics } from '@cluster-apiserver/telemetry';
 import { exposed } from '@cluster-apiserver/testkit/exposition';
-import { createRequestMeasures } from './request-measures.ts';
+import type { ApiRequest } from '../exchange.ts';
+import type { RequestInfo } from '../request-info.ts';
+import type { FindServed } from './identify.ts';
+import { createRequestMeasures, type MeasuredRequest } from './request-measures.ts';
 
 type ResourceInfo = NonNullable<RequestInfo['resource']>;
 
-const served = kinds({ eventLifetimeSeconds: 60 }).flatMap((kind) => kind.versions);
+const kind = (group: string, plural: string) =>
+  defineKind({ group, version: 'v1', kind: plural, plural, singular: plural, description: '', fields: {} });
+const served = [kind('', 'serviceaccounts'), kind('events.k8s.io', 'events')].flatMap(({ versions }) => versions);
 const find: FindServed = ({ group, version, plural }) =>
   served.find((one) => one.group === group && one.version === version && one.plural === plural);
 

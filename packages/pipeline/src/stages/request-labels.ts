@@ -1,8 +1,13 @@
 import type { ServedKind } from '@cluster-apiserver/model/kind';
-import type { ApiRequest, MeasuredRequest, RequestInfo } from '@cluster-apiserver/pipeline';
+import type { ApiRequest } from '../exchange.ts';
+import type { RequestInfo } from '../request-info.ts';
 
 /** What the labels of a request follow from. */
-export interface LabeledRequest extends Pick<MeasuredRequest, 'request' | 'info'> {
+export interface LabeledRequest {
+  readonly request: ApiRequest;
+  /** Undefined for a preflight request of a browser. */
+  readonly info: RequestInfo | undefined;
+  /** The kind that the request is about; undefined if it names none that is served. */
   readonly served?: ServedKind | undefined;
 }
 

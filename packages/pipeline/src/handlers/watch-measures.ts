@@ -1,8 +1,19 @@
-import { watchEnds, type WatchMeasures } from '@cluster-apiserver/pipeline';
 import { createDoublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
+import { type WatchEnd, watchEnds } from '../watch-end.ts';
+
+export type WatchMeasures = ReturnType<typeof createWatchMeasures>;
+/** The metrics of one watch. */
+export type OpenWatchMeasures = ReturnType<WatchMeasures['begin']>;
+
+export interface Watched {
+  readonly group: string;
+  readonly version: string;
+  readonly resource: string;
+  readonly scope: 'cluster' | 'namespace' | 'resource';
+}
 
 /** The watch metrics of kube-apiserver. All label values come from served kinds, never from clients. */
-export function createWatchMeasures(metrics: Metrics): WatchMeasures {
+export function createWatchMeasures(metrics: Metrics) {
   const ofKind = { group: 'any', version: 'any', resource: 'any' } as const; // bounded by the served kinds
   const open = metrics.gauge({
     name: 'apiserver_longrunning_requests',
@@ -38,19 +49,21 @@ export function createWatchMeasures(metrics: Metrics): WatchMeasures {
     buckets: createDoublingBuckets(1024, 8),
   });
   return {
-    begin: ({ group, version, resource, scope }) => {
+    begin: ({ group, version, resource, scope }: Watched) => {
       const of = { group, version, resource };
       const running = open.series({ ...of, verb: 'WATCH', subresource: '', scope, component: 'apiserver' });
       const sent = events.series(of);
       const sized = sizes.means(of);
       running(1);
       return {
-        countSent: (count, bytes) => {
+        countSent: (count: number, bytes: number): void => {
           sent(count);
           sized(bytes, count);
         },
-        countStalled: () => terminated.add({ group, resource }),
-        end: (why) => {
+        /** The client stopped reading, and the watch was cut off. */
+        countStalled: (): void => terminated.add({ group, resource }),
+        /** The response is over. Undefined if the watch never began. */
+        end: (why: WatchEnd | undefined): void => {
           running(-1);
           if (why) endsByReason.get(why)?.(1);
         },
