@@ -1,5 +1,4 @@
 import type { ByteString } from '@cluster-apiserver/model/codec';
-import { joinBuffers } from './join-buffers.ts';
 
 /** Returns at most this many bytes of memory with arbitrary contents. */
 export type Allocate = (bytes: number) => Buffer;
@@ -58,4 +57,10 @@ export async function readWhole(body: ReadyBody | BodySource): Promise<Buffer> {
   }
   source.close();
   return joinBuffers(pieces);
+}
+
+/** Concatenates buffers, `bytes` together. A single one is not copied. */
+export function joinBuffers(buffers: readonly Buffer[], bytes?: number): Buffer {
+  const first = buffers[0];
+  return first !== undefined && buffers.length === 1 ? first : Buffer.concat(buffers, bytes);
 }

@@ -20,7 +20,7 @@ const faulty = new FaultyModules();
 for (const folder of ['encoding', 'stages', 'handlers']) await faulty.replace(folder);
 const { openPipeline } = await import('../test/open-pipeline.ts');
 const { http2Answer, serve } = await import('../test/listener.ts');
-const { noListenerMeasures } = await import('./listener/measures.ts');
+const { noListenerMeasures } = await import('../test/no-listener-measures.ts');
 const { textResponse } = await import('./responses.ts');
 
 const question = defineReview({

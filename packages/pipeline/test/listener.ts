@@ -12,7 +12,8 @@ import {
   type Handler,
 } from '../src/exchange.ts';
 import { defaultStreamsMax } from '../src/listener/limits.ts';
-import { type ListenerMeasures, noListenerMeasures } from '../src/listener/measures.ts';
+import type { ListenerMeasures } from '../src/listener/measures.ts';
+import { noListenerMeasures } from './no-listener-measures.ts';
 import { type Listener, type ListenOptions, listen } from '../src/listener/listener.ts';
 import { refusalResponse } from '../src/listener/request/refusal.ts';
 import type { ServingCertificate } from '../src/listener/serving-certificate.ts';

@@ -8,7 +8,7 @@ import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { createSelfSigned } from '@cluster-apiserver/certificates';
 import { defaultStreamsMax } from '../src/listener/limits.ts';
 import { listen } from '../src/listener/listener.ts';
-import { noListenerMeasures } from '../src/listener/measures.ts';
+import { noListenerMeasures } from './no-listener-measures.ts';
 
 const random = systemRandom();
 const { certificate, privateKey } = await createSelfSigned(

@@ -1,8 +1,7 @@
 import { type Loop, runSync, unreachable } from '@cluster-apiserver/base';
 import { yamlText } from '@cluster-apiserver/model/codec';
 import { indentedJson } from '@cluster-apiserver/model/json';
-import { type BodySource, readWhole, type ReadyBody } from '../body-source.ts';
-import { joinBuffers } from '../join-buffers.ts';
+import { type BodySource, joinBuffers, readWhole, type ReadyBody } from '../body-source.ts';
 import type { Encoding } from './encode.ts';
 
 /** Text, bytes, or nothing yet. */

@@ -5,7 +5,8 @@ import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { type ApiRequest, type ApiResponse, BodyMemoryError, type Handler, type Sink } from '../exchange.ts';
 import type { ReportFailure } from './callback-guard.ts';
 import { bodyBytesMax, idleWhileDrainingMs, sweepMs } from './limits.ts';
-import { type ListenerMeasures, noListenerMeasures } from './measures.ts';
+import { noListenerMeasures } from '../../test/no-listener-measures.ts';
+import type { ListenerMeasures } from './measures.ts';
 import {
   bodyOf,
   http2Answer,

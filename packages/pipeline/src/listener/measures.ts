@@ -34,13 +34,3 @@ export type CutOffResponse = (typeof cutOffResponses)[number];
 /** The body arrived too slowly, or memory for bodies was exhausted. */
 export const refusedBodies = ['slow', 'memory'] as const;
 export type RefusedBody = (typeof refusedBodies)[number];
-
-/** For tests. */
-export const noListenerMeasures: ListenerMeasures = {
-  countFailedCallback: () => {},
-  countRefusedConnection: () => {},
-  countFailedHandshake: () => {},
-  countCutOffResponse: () => {},
-  countRefusedBody: () => {},
-  setSizes: () => {},
-};

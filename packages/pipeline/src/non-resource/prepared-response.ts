@@ -3,7 +3,7 @@ import type { ApiResponse, OutgoingHeaders } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
 import { compressResponse } from '../encoding/gzip.ts';
 import type { SlicedBody } from '../encoding/sliced-body.ts';
-import { joinBuffers } from '../join-buffers.ts';
+import { joinBuffers } from '../body-source.ts';
 import { contentTypes, type Encoding, encode } from '../encoding/encode.ts';
 import { negotiateDocument } from '../encoding/negotiate.ts';
 

@@ -4,9 +4,9 @@ import type { StatusError } from '@cluster-apiserver/model';
 import { type BodySource, isReady, type ReadyBody } from '../../body-source.ts';
 import type { ApiRequest, ApiResponse, OutgoingHeaders, WriteStream } from '../../exchange.ts';
 import type { Connection } from '../connection/connection.ts';
-import { drainedBodyBytesMax, headerLinesMax, lingerMs, lingeringMax, separateHeadBytesMin } from '../limits.ts';
+import { drainedBodyBytesMax, lingerMs, lingeringMax, separateHeadBytesMin } from '../limits.ts';
 import { createRefusal } from '../request/refusal.ts';
-import { countHeader, findRepeatedHeader } from '../request/headers.ts';
+import { countHeader } from '../request/headers.ts';
 import { switchingProtocols, type WebSocketConnection } from '../web-socket/web-socket-connection.ts';
 import { rawHeadersOf } from './raw-headers.ts';
 import { bodyWriterFor } from './chunked-body-writer.ts';
@@ -135,12 +135,9 @@ export class Http1Request extends SocketRequest {
     this.#beginNow();
   }
 
-  /** Returns a refusal if the request must not be handled. */
-  findRefusal(): StatusError | undefined {
+  protected findOwnRefusal(): StatusError | undefined {
     const { headers, httpVersionMajor, httpVersionMinor } = this.#message;
-    const raw = this.rawHeaders;
     if (httpVersionMajor !== 1 || httpVersionMinor > 1) return createRefusal(400, 'unknown HTTP version');
-    if (this.target.charCodeAt(0) !== slash) return createRefusal(400, 'the request target must be a path');
     const transfer = headers['transfer-encoding'];
     if (transfer !== undefined) {
       // A proxy that parses such a message differently would see another next request on the connection.
@@ -149,15 +146,12 @@ export class Http1Request extends SocketRequest {
       if (headers['content-length'] !== undefined)
         return createRefusal(400, 'Content-Length and Transfer-Encoding are mutually exclusive');
     }
-    if (raw.length > headerLinesMax * 2) return createRefusal(431, `more than ${headerLinesMax} headers`);
-    const hosts = countHeader(raw, 'host');
+    const hosts = countHeader(this.rawHeaders, 'host');
     if (hosts > 1 || (hosts === 0 && httpVersionMinor === 1))
       return createRefusal(400, 'exactly one Host header is required');
     // It would count instead of the header, which others on the way have seen.
     if (this.#authority !== undefined && this.#authority !== (headers.host ?? this.#authority).toLowerCase())
       return createRefusal(400, 'the host of the request target is not that of the Host header');
-    const repeated = findRepeatedHeader(raw);
-    if (repeated !== undefined) return createRefusal(400, `more than one ${repeated} header`);
     return undefined;
   }
 

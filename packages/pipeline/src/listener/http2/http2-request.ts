@@ -5,9 +5,8 @@ import { isReady } from '../../body-source.ts';
 import type { ApiResponse } from '../../exchange.ts';
 import type { Connection } from '../connection/connection.ts';
 import type { ListenerContext } from '../listener-context.ts';
-import { firstPieceBytes, headerLinesMax, lingerMs, smallestPieceBytes } from '../limits.ts';
+import { firstPieceBytes, lingerMs, smallestPieceBytes } from '../limits.ts';
 import { createRefusal } from '../request/refusal.ts';
-import { findRepeatedHeader } from '../request/headers.ts';
 import { isSmall, SocketRequest } from '../request/socket-request.ts';
 
 export class Http2Request extends SocketRequest {
@@ -69,18 +68,13 @@ export class Http2Request extends SocketRequest {
     this.context.guard.catchRejection('response', written.then(end), () => this.cutOff());
   }
 
-  findRefusal(): StatusError | undefined {
+  protected findOwnRefusal(): StatusError | undefined {
     if (this.method === 'CONNECT') return createRefusal(405, 'the CONNECT method is not supported');
-    if (this.target.charCodeAt(0) !== slash) return createRefusal(400, 'the request target must be a path');
-    if (this.rawHeaders.length > headerLinesMax * 2) return createRefusal(431, `more than ${headerLinesMax} headers`);
-    if (this.#expect !== undefined && this.#expect.toLowerCase() !== '100-continue') {
+    if (this.#expect !== undefined && this.#expect.toLowerCase() !== '100-continue')
       return createRefusal(417, 'unsupported expectation: only 100-continue is supported');
-    }
     const blank = findPaddedHeader(this.rawHeaders);
     if (blank !== undefined)
       return createRefusal(400, `the value of the ${blank} header begins or ends with whitespace`);
-    const repeated = findRepeatedHeader(this.rawHeaders);
-    if (repeated !== undefined) return createRefusal(400, `more than one ${repeated} header`);
     return undefined;
   }
 
@@ -157,7 +151,6 @@ function findPaddedHeader(raw: readonly string[]): string | undefined {
 
 const isBlank = (code: number): boolean => code === 0x20 || code === 0x09;
 
-const slash = 0x2f;
 const endStream = { endStream: true };
 
 /** Characters that a header must not contain: all but tab, visible ASCII, space and the upper half of Latin-1. */

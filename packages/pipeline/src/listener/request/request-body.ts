@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { ListEntry } from '@cluster-apiserver/base';
 import { BodyMemoryError, BodyTooLargeError, BodyTooSlowError, ClientGoneError } from '../../exchange.ts';
-import { joinBuffers } from '../../join-buffers.ts';
+import { joinBuffers } from '../../body-source.ts';
 import type { Connection } from '../connection/connection.ts';
 import { bodyBytesPerSecondMin, bodyGraceMs } from '../limits.ts';
 import type { ListenerContext } from '../listener-context.ts';

@@ -13,16 +13,17 @@ import { type BodySource, isReady, type ReadyBody } from '../../body-source.ts';
 import type { Connection } from '../connection/connection.ts';
 import type { ListenerContext } from '../listener-context.ts';
 import type { FailedRequest } from '../callback-guard.ts';
-import { firstPieceBytes } from '../limits.ts';
+import { firstPieceBytes, headerLinesMax } from '../limits.ts';
 import type { CutOffResponse, RefusedBody } from '../measures.ts';
 import type { BodyWriter } from './write-body.ts';
-import { findHeader, findHeaderLines, findHeadersFrom } from './headers.ts';
+import { findHeader, findHeaderLines, findHeadersFrom, findRepeatedHeader } from './headers.ts';
 import { createRefusal, refusalResponse } from './refusal.ts';
 import { type BodyOrigin, RequestBody } from './request-body.ts';
 import { ResponseWriter } from './response-writer.ts';
 import type { Backlog } from './open-request.ts';
 
 const emptyBody = Buffer.alloc(0);
+const slash = 0x2f;
 
 /**
  * A single instance: a connection may end with a hundred open requests, and each stack trace costs more than the rest.
@@ -98,6 +99,19 @@ export abstract class SocketRequest implements ApiRequest, BodyOrigin {
     this.#body = new RequestBody(this, this.connection, this.context);
     return this.#body.receive(limitBytes);
   }
+
+  /** Why the request must not be handled, if it must not. */
+  findRefusal(): StatusError | undefined {
+    const own = this.findOwnRefusal();
+    if (own) return own;
+    if (this.target.charCodeAt(0) !== slash) return createRefusal(400, 'the request target must be a path');
+    if (this.rawHeaders.length > headerLinesMax * 2) return createRefusal(431, `more than ${headerLinesMax} headers`);
+    const repeated = findRepeatedHeader(this.rawHeaders);
+    return repeated === undefined ? undefined : createRefusal(400, `more than one ${repeated} header`);
+  }
+
+  /** The refusals of its protocol. */
+  protected abstract findOwnRefusal(): StatusError | undefined;
 
   get isAborted(): boolean {
     return this.#isClientGone;
