@@ -4,7 +4,7 @@ import { type Revision, zeroRevision } from '../revision.ts';
 import type { Entry, ListResult, Store } from '../store.ts';
 import type { CacheItem, CollectionDescriptor } from './collection-descriptor.ts';
 import { Contents } from './contents.ts';
-import type { EntryDecoder } from './entry-decoder.ts';
+import { decodeEntry, itemKeyOf } from './entry-decoder.ts';
 
 export interface LoadOptions {
   readonly store: Pick<Store, 'list'>;
@@ -27,15 +27,13 @@ export class CollectionLoad<Item extends CacheItem> {
   readonly #descriptor: CollectionDescriptor<Item>;
   /** What is served until the load is complete. */
   readonly #present: Contents<Item>;
-  readonly #decoder: EntryDecoder<Item>;
   /** The latest change of each key. */
   readonly #changes = new Map<string, { readonly item: Item | undefined; readonly revision: Revision }>();
   #listedAt = zeroRevision;
   #contents: Contents<Item>;
 
-  constructor(descriptor: CollectionDescriptor<Item>, decoder: EntryDecoder<Item>, present: Contents<Item>) {
+  constructor(descriptor: CollectionDescriptor<Item>, present: Contents<Item>) {
     this.#descriptor = descriptor;
-    this.#decoder = decoder;
     this.#present = present;
     this.#contents = new Contents(descriptor.termsOf, zeroRevision);
   }
@@ -78,8 +76,10 @@ export class CollectionLoad<Item extends CacheItem> {
 
   /** A version that could be read before need not be read again, and its key may have been removed since. */
   #itemOf(entry: Entry): Item {
-    const known = this.#present.get(this.#decoder.itemKeyOf(entry.key));
-    return known && known.revision === entry.revision && !known.unreadable ? known : this.#decoder.decode(entry);
+    const known = this.#present.get(itemKeyOf(this.#descriptor, entry.key));
+    return known && known.revision === entry.revision && !known.unreadable
+      ? known
+      : decodeEntry(this.#descriptor, entry);
   }
 
   /** What was loaded, with all changes. */

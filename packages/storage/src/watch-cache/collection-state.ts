@@ -6,7 +6,7 @@ import { ChangeWindow, type ItemChange } from './change-window.ts';
 import type { CacheItem, CollectionDescriptor } from './collection-descriptor.ts';
 import { CollectionLoad, type LoadOptions } from './collection-load.ts';
 import { Contents } from './contents.ts';
-import { EntryDecoder } from './entry-decoder.ts';
+import { itemKeyOf } from './entry-decoder.ts';
 import type { HistoryReader } from './history-reader.ts';
 import { RetainedViews } from './retained-views.ts';
 
@@ -46,7 +46,6 @@ const trimIntervalMs = 5_000;
  */
 export class CollectionState<Item extends CacheItem> {
   readonly descriptor: CollectionDescriptor<Item>;
-  readonly decoder: EntryDecoder<Item>;
   readonly window = new ChangeWindow<Item>({
     weightMax: windowWeightMax,
     weightOf: ({ previous }) => previous?.weight ?? 0,
@@ -69,7 +68,6 @@ export class CollectionState<Item extends CacheItem> {
 
   constructor(descriptor: CollectionDescriptor<Item>, clock: Clock, now: Revision) {
     this.descriptor = descriptor;
-    this.decoder = new EntryDecoder(descriptor);
     this.#clock = clock;
     this.#contents = new Contents(descriptor.termsOf, now);
     this.#firstLoad.promise.catch(() => {}); // it may have no waiter
@@ -118,7 +116,7 @@ export class CollectionState<Item extends CacheItem> {
   /** Applies a change below the prefix. */
   apply(key: string, entry: Entry | undefined, revision: Revision): void {
     this.#eventsReceived++;
-    const itemKey = this.decoder.itemKeyOf(key);
+    const itemKey = itemKeyOf(this.descriptor, key);
     const current = entry && this.descriptor.read(entry, itemKey);
     this.#load?.noteChange(itemKey, current, revision);
     if (!this.isReady) return;
@@ -136,7 +134,7 @@ export class CollectionState<Item extends CacheItem> {
    * published. Rejects with a CollectionSuspendedError if a key is unavailable, and if the signal aborts.
    */
   async load(options: LoadOptions): Promise<Loaded> {
-    const load = new CollectionLoad(this.descriptor, this.decoder, this.#contents);
+    const load = new CollectionLoad(this.descriptor, this.#contents);
     this.#load = load;
     try {
       const revision = await load.run(options);

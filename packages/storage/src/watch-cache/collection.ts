@@ -9,6 +9,7 @@ import { type Revision, zeroRevision } from '../revision.ts';
 import type { Call, FollowedStore } from '../store.ts';
 import type { CacheItem, CollectionDescriptor } from './collection-descriptor.ts';
 import type { CollectionState, Subscriber } from './collection-state.ts';
+import { decodeChanges, decodeEntries, fullKeyOf } from './entry-decoder.ts';
 import type { Freshness } from './freshness.ts';
 import { HistoryReader } from './history-reader.ts';
 import { type View, withoutChanges } from './view.ts';
@@ -199,17 +200,21 @@ export class Collection<Item extends CacheItem> {
     call: Call,
   ): Promise<ListPage<Item>> {
     this.#requireSameHistory(revision);
-    const { decoder } = this.#state;
     const { entries, ...page } = await this.#store.list(
       {
-        prefix: decoder.fullKey(range.within),
-        after: range.after === undefined ? undefined : decoder.fullKey(range.after),
+        prefix: fullKeyOf(this.descriptor, range.within),
+        after: range.after === undefined ? undefined : fullKeyOf(this.descriptor, range.after),
         limit: range.limit,
         revision,
       },
       call,
     );
-    const items = await runTask(this.#clock, call, decoder.decodeAll(entries), entries.length > largeListMin);
+    const items = await runTask(
+      this.#clock,
+      call,
+      decodeEntries(this.descriptor, entries),
+      entries.length > largeListMin,
+    );
     return { ...page, items };
   }
 
@@ -221,12 +226,12 @@ export class Collection<Item extends CacheItem> {
   /** Opens a reader of changes that memory no longer has, of the keys that begin with `within`. */
   readHistory(after: Revision, within: string, notify: () => void): HistoryReader<Item> {
     this.#requireSameHistory(after);
-    const { decoder, historyReaders } = this.#state;
+    const { descriptor, historyReaders } = this.#state;
     const reader: HistoryReader<Item> = new HistoryReader({
       clock: this.#clock,
       places: this.#places,
-      open: (from, signal) => this.#store.watch(decoder.fullKey(within), from, signal),
-      decode: (set) => decoder.decodeChanges(set),
+      open: (from, signal) => this.#store.watch(fullKeyOf(descriptor, within), from, signal),
+      decode: (set) => decodeChanges(descriptor, set),
       notify,
       onClose: () => historyReaders.delete(reader),
     });

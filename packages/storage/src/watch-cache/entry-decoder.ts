@@ -8,43 +8,38 @@ import type { ChangeSet, Entry } from '../store.ts';
 import type { ItemChange } from './change-window.ts';
 import type { CacheItem, CollectionDescriptor } from './collection-descriptor.ts';
 
-export class EntryDecoder<Item extends CacheItem> {
-  readonly #descriptor: CollectionDescriptor<Item>;
+type Descriptor<Item extends CacheItem> = CollectionDescriptor<Item>;
 
-  constructor(descriptor: CollectionDescriptor<Item>) {
-    this.#descriptor = descriptor;
-  }
+export const decodeEntry = <Item extends CacheItem>(descriptor: Descriptor<Item>, entry: Entry): Item =>
+  descriptor.read(entry, itemKeyOf(descriptor, entry.key));
 
-  decode(entry: Entry): Item {
-    return this.#descriptor.read(entry, this.itemKeyOf(entry.key));
+export function* decodeEntries<Item extends CacheItem>(
+  descriptor: Descriptor<Item>,
+  entries: readonly Entry[],
+): SyncTask<Item[]> {
+  const items: Item[] = [];
+  for (const entry of entries) {
+    items.push(decodeEntry(descriptor, entry));
+    yield;
   }
-
-  *decodeAll(entries: readonly Entry[]): SyncTask<Item[]> {
-    const items: Item[] = [];
-    for (const entry of entries) {
-      items.push(this.decode(entry));
-      yield;
-    }
-    return items;
-  }
-
-  decodeChanges({ revision, changes }: ChangeSet): ItemChange<Item>[] {
-    return changes.map(({ key, previous, current }) => ({
-      key: this.itemKeyOf(key),
-      revision,
-      previous: previous && this.decode(previous),
-      current: current && this.decode(current),
-    }));
-  }
-
-  itemKeyOf(key: string): string {
-    return itemKey(key.slice(this.#descriptor.prefix.length));
-  }
-
-  fullKey(key: string): string {
-    return this.#descriptor.prefix + textOfItemKey(key);
-  }
+  return items;
 }
+
+export const decodeChanges = <Item extends CacheItem>(
+  descriptor: Descriptor<Item>,
+  { revision, changes }: ChangeSet,
+): ItemChange<Item>[] =>
+  changes.map(({ key, previous, current }) => ({
+    key: itemKeyOf(descriptor, key),
+    revision,
+    previous: previous && decodeEntry(descriptor, previous),
+    current: current && decodeEntry(descriptor, current),
+  }));
+
+export const itemKeyOf = ({ prefix }: { readonly prefix: string }, key: string): string =>
+  itemKey(key.slice(prefix.length));
+
+export const fullKeyOf = ({ prefix }: { readonly prefix: string }, key: string): string => prefix + textOfItemKey(key);
 
 /** The key of an item: the UTF-8 bytes of the text after the prefix, one character each. */
 export const itemKey = (text: string): string => byteString(Buffer.from(text));
