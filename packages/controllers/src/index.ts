@@ -1,7 +1,6 @@
 export { type ControllerMeasures, createControllerMeasures } from './controller-measures.ts';
 export { controllers } from './controllers.ts';
 export {
-  type DefaultRoleEvent,
   type DefaultRoleOptions,
   reconcileDefaultRoles,
 } from './rbac/reconcile-default-roles.ts';

@@ -5,10 +5,12 @@ export interface LoggedEvent extends LogFields {
   readonly type: string;
 }
 
-/** By what their messages contain; lines of writes say it in their field `type`. */
+/** By what their messages contain; lines of writes say it in their field `type` or `result`. */
 const types: readonly (readonly [part: string, type: string])[] = [
   ['failed; retrying', 'failed'],
   ['stored ', 'unreadable'],
+  ['bindings unreadable', 'unreadable'],
+  ['protected', 'protected'],
   ['synced', 'synced'],
   ['finalized', 'finalized'],
   ['not empty yet', 'held'],
@@ -23,7 +25,7 @@ export function createRecordedLog(): { readonly log: Log; readonly events: Logge
   const events: LoggedEvent[] = [];
   const add = (message: string, fields: LogFields = {}): void => {
     const type = types.find(([part]) => message.includes(part))?.[1] ?? message;
-    events.push({ type, ...fields });
+    events.push({ type: String(fields['result'] ?? type), ...fields });
   };
   const log: Log = {
     info: add,

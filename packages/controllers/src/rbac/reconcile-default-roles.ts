@@ -7,6 +7,7 @@ import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { decode } from '@cluster-apiserver/model/schema';
 import { create, deleteObject, getCached, patch, type Resource } from '@cluster-apiserver/registry';
 import { type Call, CorruptValueError } from '@cluster-apiserver/storage';
+import type { Log } from '@cluster-apiserver/telemetry';
 import { requireKind } from '../object-of-kind.ts';
 import {
   autoUpdateAnnotation,
@@ -21,15 +22,11 @@ export interface DefaultRoleOptions {
   readonly clusterRoles: Resource;
   readonly clusterRoleBindings: Resource;
   readonly call: () => Call;
-  readonly report: (event: DefaultRoleEvent) => void;
+  readonly log: Log;
 }
 
-export interface DefaultRoleEvent {
-  /** Protected and unreadable objects stay unchanged. */
-  readonly type: 'created' | 'updated' | 'recreated' | 'protected' | 'unreadable';
-  readonly kind: string;
-  readonly name: string;
-}
+/** Protected and unreadable objects stay unchanged. */
+type Result = 'unchanged' | 'created' | 'updated' | 'recreated' | 'protected' | 'unreadable';
 
 /** The writer, in managedFields. */
 const manager = 'apiserver';
@@ -42,11 +39,18 @@ const triesMax = 5;
  * an operator may have added to them. Throws if one could not be written; the others are written all the same.
  */
 export async function reconcileDefaultRoles(options: DefaultRoleOptions): Promise<void> {
-  const { clusterRoles, clusterRoleBindings } = options;
+  const { clusterRoles, clusterRoleBindings, log } = options;
   const failures: unknown[] = [];
+  const unreadable: string[] = [];
   const attempt = async (resource: Resource, expected: KubeObject, merge: Merge): Promise<void> => {
+    const { kind } = resource.kind;
+    const name = requireValue(expected.metadata.name, 'roleOf and bindingOf give a name');
     try {
-      await reconcile(resource, expected, merge, options);
+      const result = await reconcile(resource, name, expected, merge, options.call);
+      if (result === 'protected')
+        log.warn('default role or binding is out of date and protected by its autoupdate annotation', { kind, name });
+      else if (result === 'unreadable') unreadable.push(`${kind}/${name}`);
+      else if (result !== 'unchanged') log.debug(1, 'reconciled default role or binding', { kind, name, result });
     } catch (error) {
       failures.push(error);
     }
@@ -59,6 +63,12 @@ export async function reconcileDefaultRoles(options: DefaultRoleOptions): Promis
     const expected = bindingOf(binding);
     await attempt(clusterRoleBindings, expected, (stored) => mergeBinding(stored, expected));
   }
+  // With a wrong key all of them are.
+  if (unreadable.length > 0)
+    log.warn('default roles or bindings unreadable; they grant nothing until they are repaired or deleted', {
+      count: unreadable.length,
+      first: unreadable[0],
+    });
   if (failures.length > 0) throw new AggregateError(failures, `${failures.length} default roles were not written`);
 }
 
@@ -67,22 +77,21 @@ type Merge = (stored: KubeObject) => KubeObject | undefined;
 
 async function reconcile(
   resource: Resource,
+  name: string,
   expected: KubeObject,
   merge: Merge,
-  { call, report }: DefaultRoleOptions,
-): Promise<void> {
-  const name = requireValue(expected.metadata.name, 'roleOf and bindingOf give a name');
-  const { kind } = resource.kind;
+  call: () => Call,
+): Promise<Result> {
   for (let tries = 1; ; tries++) {
     try {
       const stored = getCached(resource, undefined, name)?.object;
       if (!stored) {
         await createDefault(resource, expected, call());
-        return report({ type: 'created', kind, name });
+        return 'created';
       }
       const merged = merge(stored);
-      if (merged && sameJson(stored, merged)) return;
-      if (isProtected(stored)) return report({ type: 'protected', kind, name });
+      if (merged && sameJson(stored, merged)) return 'unchanged';
+      if (isProtected(stored)) return 'protected';
       if (merged) {
         await addMissing(
           resource,
@@ -90,14 +99,14 @@ async function reconcile(
           (current) => (isProtected(current) ? current : (merge(current) ?? current)),
           call(),
         );
-        return report({ type: 'updated', kind, name });
+        return 'updated';
       }
       await deleteObject(resource, name, { namespace: undefined, dryRun: false, preconditions: uidOf(stored) }, call());
       await createDefault(resource, expected, call());
-      return report({ type: 'recreated', kind, name });
+      return 'recreated';
     } catch (error) {
       // It may stay so, and the replica is of use all the same.
-      if (error instanceof CorruptValueError) return report({ type: 'unreadable', kind, name });
+      if (error instanceof CorruptValueError) return 'unreadable';
       if (tries === triesMax || !(error instanceof StatusError && races.includes(error.reason))) throw error;
       await resource.collection.waitUntilFresh(undefined, call());
     }

@@ -1,10 +1,5 @@
 import { asError, callUntil, type CleanupStack } from '@cluster-apiserver/base';
-import {
-  type DefaultRoleEvent,
-  FollowedPolicy,
-  policyResources,
-  reconcileDefaultRoles,
-} from '@cluster-apiserver/controllers';
+import { FollowedPolicy, policyResources, reconcileDefaultRoles } from '@cluster-apiserver/controllers';
 import {
   type AdmissionPlugin,
   type Authorizer,
@@ -13,7 +8,6 @@ import {
 } from '@cluster-apiserver/gates';
 import { rbacGroup } from '@cluster-apiserver/model';
 import type { LiveApi } from '@cluster-apiserver/registry';
-import type { Log } from '@cluster-apiserver/telemetry';
 import type { ServerContext } from '../configuration/context.ts';
 import { startStartupWork } from '../retry-until-done.ts';
 
@@ -57,7 +51,6 @@ export function openRbac(
           if (!current()) throw new Error('roles and bindings have not been read yet');
         },
       });
-      const reporter = createReporter(log.withName('rbac'));
       const work = (signal: AbortSignal): Promise<void> =>
         reconcileDefaultRoles({
           clusterRoles,
@@ -66,8 +59,8 @@ export function openRbac(
             signal.throwIfAborted();
             return callUntil(clock.monotonicMs() + callTimeoutMs);
           },
-          report: reporter.report,
-        }).finally(reporter.done);
+          log: log.withName('rbac'),
+        });
       const workFailed = (error: unknown): void =>
         log.withName('rbac').warn('reconciling default roles and bindings failed; retrying', {
           error: asError(error instanceof AggregateError ? error.errors[0] : error),
@@ -84,30 +77,3 @@ export function openRbac(
 
 /** Timeout of each read and write. */
 const callTimeoutMs = 10_000;
-
-interface Reporter {
-  readonly report: (event: DefaultRoleEvent) => void;
-  /** Logs what the events of one reconciliation have in common. */
-  readonly done: () => void;
-}
-
-function createReporter(log: Log): Reporter {
-  let unreadable: string[] = [];
-  return {
-    report: ({ type, kind, name }) => {
-      if (type === 'protected')
-        log.warn('default role or binding is out of date and protected by its autoupdate annotation', { kind, name });
-      else if (type === 'unreadable') unreadable.push(`${kind}/${name}`);
-      else log.debug(1, 'reconciled default role or binding', { kind, name, result: type });
-    },
-    done: () => {
-      // With a wrong key all of them are.
-      if (unreadable.length > 0)
-        log.warn('default roles or bindings unreadable; they grant nothing until they are repaired or deleted', {
-          count: unreadable.length,
-          first: unreadable[0],
-        });
-      unreadable = [];
-    },
-  };
-}
