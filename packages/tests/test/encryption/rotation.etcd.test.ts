@@ -167,7 +167,7 @@ test.each(['aesgcm', 'aescbc', 'secretbox'] as const)(
 
 test('a server with an invalid configuration does not start, and reports all errors', async () => {
   const text = configuration({ aesgcm: { keys: [{ name: 'a', secret: 'x' }] } }, {});
-  await expect(open(text)).rejects.toThrow(/secret: is not base64\n.*providers\[1\]: set exactly one/);
+  await expect(open(text)).rejects.toThrow(/secret: expected bytes in base64.*\n.*providers\[1\]: set exactly one/);
   await expect(serveKinds(kinds, { flags })).rejects.toThrow(
     '--encryption-provider-config: cannot read encryption.yaml',
   );
