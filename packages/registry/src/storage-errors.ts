@@ -128,10 +128,7 @@ function expiredMessage(cause: RevisionCompactedError, scope: ReadScope): string
 }
 
 /** Runs a verb, and converts errors of the storage to StatusErrors. */
-export async function withStatusErrors<T>(verb: () => Promise<T>, scope?: ReadScope): Promise<T> {
-  try {
-    return await verb();
-  } catch (error) {
+export const withStatusErrors = <T>(verb: () => Promise<T>, scope?: ReadScope): Promise<T> =>
+  verb().catch((error: unknown) => {
     throw toStatusError(error, scope);
-  }
-}
+  });

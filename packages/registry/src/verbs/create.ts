@@ -1,4 +1,4 @@
-import { type Call, runTask, type Task } from '@cluster-apiserver/base';
+import { type Call, chain, runTask, type Task } from '@cluster-apiserver/base';
 import { StatusError } from '@cluster-apiserver/model';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { Outcome } from '../outcome.ts';
@@ -16,20 +16,24 @@ const generatedNameTriesMax = 8;
 export function create(resource: Resource, incoming: KubeObject, options: WriteOptions, call: Call): Promise<Outcome> {
   return withStatusErrors(async () => {
     const { clock, random } = resource;
-    const draft = await runTask(clock, call, draftObject(resource, incoming, options));
-    const store = async (named: KubeObject): Promise<Outcome> =>
-      storeNewObject(resource, await runTask(clock, call, prepareWrite(resource, named, options)), options, call);
+    const drafted = runTask(clock, call, draftObject(resource, incoming, options));
+    const draft = drafted instanceof Promise ? await drafted : drafted;
+    const store = (named: KubeObject): Outcome | Promise<Outcome> =>
+      chain(runTask(clock, call, prepareWrite(resource, named, options)), (write) =>
+        storeNewObject(resource, write, options, call),
+      );
     const { name: given, generateName } = draft.metadata;
-    // A client that sends both a name and generateName gets the same conflict as for a generated name.
-    if (given !== undefined) return generateName ? store(draft).catch(throwNameConflict) : store(draft);
+    if (given !== undefined && !generateName) return store(draft);
+    // A client that sends both gets the same conflict as for a generated name.
+    const triesMax = given === undefined ? generatedNameTriesMax : 1;
     for (let tries = 1; ; tries++) {
-      const name = generateName && generatedName(generateName, random);
+      const name = given ?? (generateName && generatedName(generateName, random));
       const named = { ...draft, metadata: { ...draft.metadata, ...(name && { name }) } };
       try {
         return await store(named);
       } catch (error) {
         if (!isTaken(error)) throw error;
-        if (tries === generatedNameTriesMax) throw generatedNameConflict(error);
+        if (tries === triesMax) throw generatedNameConflict(error);
       }
     }
   });
@@ -47,10 +51,6 @@ function* prepareWrite(resource: Resource, named: KubeObject, options: WriteOpti
 
 const isTaken = (error: unknown): error is StatusError =>
   error instanceof StatusError && error.reason === 'AlreadyExists';
-
-function throwNameConflict(error: unknown): never {
-  throw isTaken(error) ? generatedNameConflict(error) : error;
-}
 
 const generatedNameConflict = (last: StatusError): StatusError =>
   new StatusError(

@@ -82,7 +82,8 @@ export async function createAdmitted(
   const admission = { operation: 'CREATE', name: object.metadata.name, object, oldObject: undefined } as const;
   for (let tries = 1; ; tries++) {
     throwIfAborted(call);
-    const grounds = await admit(resource, options, admission);
+    const admitted = admit(resource, options, admission);
+    const grounds = admitted instanceof Promise ? await admitted : admitted;
     const preconditions = grounds.every(isPrecondition) ? grounds : grounds.filter(isPrecondition);
     try {
       return await store.create(key, bytesOf(bytes), { timeToLiveSeconds, source: object, preconditions }, call);
