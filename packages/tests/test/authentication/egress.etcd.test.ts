@@ -82,7 +82,7 @@ test.each([
   [
     'an invalid file',
     egress({ name: 'cluster', connection: { proxyProtocol: 'GRPC' } }),
-    '--egress-selector-config-file: egressSelections[0].connection.proxyProtocol: Invalid value: "GRPC"',
+    '--egress-selector-config-file: egressSelections[0].connection.proxyProtocol: Unsupported value: "GRPC"',
   ],
   [
     'a missing certificate file',

@@ -349,7 +349,7 @@ test.each<[string, string[], object, string[]]>([
     },
     [
       '--authentication-config: jwt[0].issuer.url: Invalid value: "http://x": URL scheme must be https',
-      '--authentication-config: jwt[1].issuer.url: Required value: URL is required',
+      '--authentication-config: jwt[1].issuer: Required value',
       '--authentication-config: jwt[1].claimMappings.username: Required value: claim or expression is required',
       '--authentication-config: anonymous.conditions: Invalid value: ["/x"]: enabled should be set to true',
     ],
