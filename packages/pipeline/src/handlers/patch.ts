@@ -1,4 +1,4 @@
-import { getOwn, largeBytesMin, runTask } from '@cluster-apiserver/base';
+import { chain, getOwn, largeBytesMin, runTask } from '@cluster-apiserver/base';
 import { StatusError } from '@cluster-apiserver/model';
 import { fieldSubresourceOf } from '@cluster-apiserver/model/kind';
 import { patch, type Resource } from '@cluster-apiserver/registry';
@@ -17,7 +17,7 @@ import { readOperationOptions, namespacedNameOf, createRequester, type WriteChec
 /** Apply may create the object and tracks field owners; the other patch types change an existing object. */
 export function patchHandler(resource: Resource, checks: WriteChecks): Handler<AuthenticatedContext> {
   const apply = applyHandler(resource, checks);
-  return async (context) => {
+  return (context) => {
     const { request, info, call } = context;
     const format = negotiateObject(context, resource.served);
     const type = mediaTypeOf(request) ?? '';
@@ -29,19 +29,20 @@ export function patchHandler(resource: Resource, checks: WriteChecks): Handler<A
         `the patch type is not supported - accepted media types include: ${[...Object.keys(patchParsers), applyType].join(', ')}`,
         {},
       );
-    const body = await readBody(context);
-    const { dryRun, manager, fieldValidation } = readPatchParameters(request, info);
-    const warn = (text: string): void => addWarning(context, text);
-    const patched = runTask(resource.clock, call, read(resource.served, body), body.length >= largeBytesMin);
-    const { change, faults } = patched instanceof Promise ? await patched : patched;
-    context.audit?.logRequestPatch(body);
-    const unknownFields = (paths: readonly string[]): void =>
-      reportFieldProblems({ faults, unknown: paths }, fieldValidation, warn);
-    const { namespace, name } = namespacedNameOf(context);
-    const subresource = fieldSubresourceOf(resource.served, info.resource?.subresource);
-    const requester = createRequester(context, checks, readOperationOptions('PatchOptions', info));
-    const options = { namespace, subresource, requester, dryRun, manager, warn, change, unknownFields };
-    const { outcome } = await patch(resource, name, options, call);
-    return objectResponse(context, resource, format, 200, outcome);
+    return chain(readBody(context), async (body) => {
+      const { dryRun, manager, fieldValidation } = readPatchParameters(request, info);
+      const warn = (text: string): void => addWarning(context, text);
+      const patched = runTask(resource.clock, call, read(resource.served, body), body.length >= largeBytesMin);
+      const { change, faults } = patched instanceof Promise ? await patched : patched;
+      context.audit?.logRequestPatch(body);
+      const unknownFields = (paths: readonly string[]): void =>
+        reportFieldProblems({ faults, unknown: paths }, fieldValidation, warn);
+      const { namespace, name } = namespacedNameOf(context);
+      const subresource = fieldSubresourceOf(resource.served, info.resource?.subresource);
+      const requester = createRequester(context, checks, readOperationOptions('PatchOptions', info));
+      const options = { namespace, subresource, requester, dryRun, manager, warn, change, unknownFields };
+      const { outcome } = await patch(resource, name, options, call);
+      return objectResponse(context, resource, format, 200, outcome);
+    });
   };
 }

@@ -1,3 +1,4 @@
+import { chain } from '@cluster-apiserver/base';
 import { type Resource, update } from '@cluster-apiserver/registry';
 import type { Handler } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
@@ -7,8 +8,9 @@ import { namespacedNameOf, type WriteChecks } from './requester.ts';
 
 export const updateHandler =
   (resource: Resource, checks: WriteChecks): Handler<AuthenticatedContext> =>
-  async (context) => {
-    const { object, options, responseFormat } = await readObjectToStore(resource, checks, context, 'UpdateOptions');
-    const { outcome, created } = await update(resource, namespacedNameOf(context).name, object, options, context.call);
-    return objectResponse(context, resource, responseFormat, created ? 201 : 200, outcome);
-  };
+  (context) =>
+    chain(readObjectToStore(resource, checks, context, 'UpdateOptions'), ({ object, options, responseFormat }) =>
+      update(resource, namespacedNameOf(context).name, object, options, context.call).then(({ outcome, created }) =>
+        objectResponse(context, resource, responseFormat, created ? 201 : 200, outcome),
+      ),
+    );
