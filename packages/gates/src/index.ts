@@ -5,9 +5,7 @@ export {
   createAdmission,
   nameOf,
   type OperationOptions,
-  type Ground,
-  isPrecondition,
-  type Reservation,
+  type Precondition,
 } from './admission/admission.ts';
 export {
   certificateSubjectRestriction,

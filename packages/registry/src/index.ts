@@ -24,4 +24,5 @@ export type { WatchReader } from './watch/watcher.ts';
 export { Batch, Bookmark, type WatchEvent } from './watch/watch-event.ts';
 export type { WriteOptions } from './write/write-options.ts';
 export type { UpdateResult } from './write/guaranteed-update.ts';
+export { updateWithCreation } from './write/update-with-creation.ts';
 export { toStatusError } from './storage-errors.ts';

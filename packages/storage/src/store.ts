@@ -115,10 +115,12 @@ export interface CreateOptions extends WriteOptions {
   readonly preconditions?: readonly Precondition[] | undefined;
 }
 
-/** A write succeeds only if another key was last written at this revision. */
+/** A creation succeeds only if another key was last written at this revision. */
 export interface Precondition {
   readonly key: string;
   readonly revision: number;
+  /** What the other key holds from the creation on, at the same revision; it is left alone without. */
+  readonly value?: Buffer | undefined;
 }
 
 export interface ChangeSet {

@@ -53,7 +53,10 @@ export function memoryStore(clock: Clock): MemoryStore {
       if (current) throw new KeyExistsError(current);
       const hasFailed = options.preconditions?.some((one) => latest.get(one.key)?.revision !== one.revision);
       if (hasFailed) throw new PreconditionFailedError(key, state.head);
-      return state.write(key, value, options);
+      const others = options.preconditions?.flatMap(({ key: other, value: next }) =>
+        next ? [[other, next] as const] : [],
+      );
+      return state.write(key, value, options, others);
     },
     update: async (key, value, expected, options, call) => {
       throwIfAborted(call);
@@ -102,9 +105,15 @@ async function* watchState(
       continue;
     }
     next = revision(found.revision + 1);
-    const { key, current, previous } = found;
-    const change = { key, current, previous: withPrevious ? previous : undefined };
-    yield { revision: found.revision, changes: key.startsWith(prefix) ? [change] : [] };
+    const changes = state.writesAt(found.revision).filter(({ key }) => key.startsWith(prefix));
+    yield {
+      revision: found.revision,
+      changes: changes.map(({ key, current, previous }) => ({
+        key,
+        current,
+        previous: withPrevious ? previous : undefined,
+      })),
+    };
   }
 }
 
@@ -133,8 +142,21 @@ class State {
     return this.#oldest;
   }
 
-  write(key: string, value: Uint8Array | undefined, { timeToLiveSeconds }: WriteOptions): Revision {
+  /** The other keys are written at the same revision. */
+  write(
+    key: string,
+    value: Uint8Array | undefined,
+    options: WriteOptions,
+    others: readonly (readonly [key: string, value: Uint8Array])[] = [],
+  ): Revision {
     this.#head = revision(this.#head + 1);
+    this.#set(key, value, options);
+    for (const [other, next] of others) this.#set(other, next, {});
+    this.#wakeWatchers();
+    return this.#head;
+  }
+
+  #set(key: string, value: Uint8Array | undefined, { timeToLiveSeconds }: WriteOptions): void {
     const previous = this.latest.get(key);
     const current = value && { key, value: Buffer.from(value), revision: this.#head, stale: false };
     if (current) this.latest.set(key, current);
@@ -144,8 +166,6 @@ class State {
     this.#expiries.delete(key);
     if (current && timeToLiveSeconds !== undefined)
       this.#expireAt(key, this.#clock.monotonicMs() + timeToLiveSeconds * 1000);
-    this.#wakeWatchers();
-    return this.#head;
   }
 
   requireRevision(key: string, expected: Revision): void {
@@ -168,6 +188,10 @@ class State {
 
   firstWriteSince(oldest: Revision): Write | undefined {
     return this.#writes.find((write) => write.revision >= oldest);
+  }
+
+  writesAt(at: Revision): readonly Write[] {
+    return this.#writes.filter((write) => write.revision === at);
   }
 
   waitForWrite(signal: AbortSignal): Promise<void> {

@@ -12,10 +12,10 @@ export interface Admission {
   /** The object as the plugins have changed it; undefined for a deletion, which a plugin may already reject here. */
   readonly mutate: (context: AdmissionContext) => KubeObject | undefined | Promise<KubeObject | undefined>;
   /**
-   * What the admission of a creation relies on; throws the answer if a plugin rejects the write. It may be called again for the same
+   * Preconditions of a creation; throws the answer if a plugin rejects the write. It may be called again for the same
    * write: after a conflict, when a precondition does not hold, and before a rejection that was decided from memory counts.
    */
-  readonly validate: (context: AdmissionContext) => readonly Ground[] | Promise<readonly Ground[]>;
+  readonly validate: (context: AdmissionContext) => readonly Precondition[] | Promise<readonly Precondition[]>;
 }
 
 /** A write that is about to happen, or a request that writes nothing but passes admission (reviews, TokenRequests). */
@@ -75,23 +75,23 @@ export interface OperationOptions {
 export interface Precondition {
   readonly key: string;
   readonly revision: number;
+  /** What is stored under the key together with the object: the charge of a quota. */
+  readonly value?: Buffer | undefined;
+  /**
+   * Called once after the creation, with its revision, or with undefined if it has failed. A plugin that needs it is the
+   * last one, so that no other refuses in between.
+   */
+  readonly settled?: (revision: number | undefined) => void;
 }
 
-/** What was set aside for a creation, such as room in a quota. It is released if the object is not stored after all. */
-export interface Reservation {
-  readonly release: () => void;
-}
-
-/** What the admission of a creation relies on. A plugin that reserves something is the last one, so that none refuses later. */
-export type Ground = Precondition | Reservation;
-
-export const isPrecondition = (ground: Ground): ground is Precondition => 'key' in ground;
+/** What a plugin makes the creation depend on. */
+export type Validated = Precondition | Precondition[] | undefined;
 
 /** A plugin is called before the object is validated, after that, or both. */
 export interface AdmissionPlugin {
   readonly name: string;
   readonly mutate?: (context: AdmissionContext) => KubeObject | undefined | Promise<KubeObject | undefined>;
-  readonly validate?: (context: AdmissionContext) => Ground | undefined | Promise<Ground | undefined>;
+  readonly validate?: (context: AdmissionContext) => Validated | Promise<Validated>;
   /** Whether all plugins mutate the object once more if a later one has changed it. */
   readonly reinvocable?: boolean;
   /** Whether its own changes count as those of a later plugin: it consists of parts that react to each other. */
@@ -125,12 +125,13 @@ export function createAdmission(plugins: readonly AdmissionPlugin[]): Admission 
   return {
     mutate,
     validate: (context) => {
-      const grounds: Ground[] = [];
-      const take = (ground: Ground | undefined): undefined => {
-        if (ground) grounds.push(ground);
+      const preconditions: Precondition[] = [];
+      const take = (found: Validated): undefined => {
+        if (Array.isArray(found)) preconditions.push(...found);
+        else if (found) preconditions.push(found);
       };
       const done = firstOf(validators, (validate) => chain(validate(context), take));
-      return chain(done, () => grounds);
+      return chain(done, () => preconditions);
     },
   };
 }

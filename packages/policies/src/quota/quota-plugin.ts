@@ -1,13 +1,7 @@
-import type { Clock } from '@cluster-apiserver/base';
 import type { AdmissionContext, AdmissionPlugin } from '@cluster-apiserver/gates';
-import type { LiveApi } from '@cluster-apiserver/registry';
+import type { LiveApi, Resource } from '@cluster-apiserver/registry';
 import { itemKey } from '@cluster-apiserver/storage';
-import { NamespaceCharges } from './namespace-charges.ts';
-
-export interface ResourceQuotaOptions {
-  readonly api: LiveApi;
-  readonly clock: Clock;
-}
+import { NamespaceQuotas } from './namespace-quotas.ts';
 
 /** Counted under their names of before `count/…`, too. */
 const aliased: ReadonlySet<string> = new Set(['configmaps', 'secrets', 'resourcequotas']);
@@ -16,38 +10,43 @@ const aliased: ReadonlySet<string> = new Set(['configmaps', 'secrets', 'resource
 const uncounted: ReadonlySet<string> = new Set(['events', 'events.events.k8s.io']);
 
 /**
- * Refuses to create what exceeds a quota of its namespace. The quotas are charged before the object is stored, each by a
- * conditional write, so all replicas together never exceed them. A charge is given back if the object is not stored.
+ * Refuses to create what exceeds a quota of its namespace. The object and the charges of its quotas are stored in one
+ * transaction, which fails if a quota has changed meanwhile. So all replicas together never exceed a quota, and what is not
+ * stored is not charged.
  */
-export function createResourceQuota({ api, clock }: ResourceQuotaOptions): AdmissionPlugin {
-  const byNamespace = new Map<string, NamespaceCharges>();
+export function createResourceQuota(api: LiveApi): AdmissionPlugin {
+  const byNamespace = new Map<string, NamespaceQuotas>();
   return {
     name: 'ResourceQuota',
     validate: (context) => {
-      const names = countedNames(context, api);
-      const quotas = api.current.byGroupKind('', 'ResourceQuota');
       const { namespace } = context;
-      if (!names || !quotas || namespace === undefined) return undefined;
-      const { items } = quotas.collection.view();
-      if (items.size === 0) return undefined;
-      const within = itemKey(`${namespace}/`);
-      let hasQuota = false;
-      items.visit(within, ({ key }) => {
-        hasQuota = key.startsWith(within);
-        return false;
-      });
-      if (!hasQuota) return undefined;
-      let charges = byNamespace.get(namespace);
-      if (!charges) {
+      const quotas = api.current.byGroupKind('', 'ResourceQuota');
+      if (namespace === undefined || !quotas || !hasQuota(quotas, namespace)) return undefined;
+      const names = countedNames(context, api);
+      if (!names) return undefined;
+      let ofNamespace = byNamespace.get(namespace);
+      if (!ofNamespace) {
         const forget = (): void => void byNamespace.delete(namespace);
-        byNamespace.set(namespace, (charges = new NamespaceCharges(namespace, quotas, clock, forget)));
+        byNamespace.set(namespace, (ofNamespace = new NamespaceQuotas(namespace, quotas, forget)));
       }
-      return charges.charge(names, context);
+      return ofNamespace.charge(names, context);
     },
   };
 }
 
-/** What a create counts for; undefined if no quota can count it. */
+function hasQuota({ collection }: Resource, namespace: string): boolean {
+  const { items } = collection.view();
+  if (items.size === 0) return false;
+  const within = itemKey(`${namespace}/`);
+  let isFound = false;
+  items.visit(within, ({ key }) => {
+    isFound = key.startsWith(within);
+    return false;
+  });
+  return isFound;
+}
+
+/** What a creation counts for; undefined if no quota can count it. */
 function countedNames(
   { operation, subresource, resource: { group, plural, kind } }: AdmissionContext,
   api: LiveApi,

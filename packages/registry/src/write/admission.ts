@@ -1,5 +1,5 @@
 import { type Call, inSpan, awaitValue, requireValue, trackLatency, type Task } from '@cluster-apiserver/base';
-import type { Admission, AdmissionContext, Ground, OperationOptions } from '@cluster-apiserver/gates';
+import type { Admission, AdmissionContext, OperationOptions, Precondition } from '@cluster-apiserver/gates';
 import type { UserInfo } from '@cluster-apiserver/model';
 import type { KubeObject, ServedKind, EncodableKind } from '@cluster-apiserver/model/kind';
 
@@ -49,7 +49,7 @@ export function admit(
   admitted: AdmissionTarget,
   options: AdmissionOptions,
   write: Write,
-): readonly Ground[] | Promise<readonly Ground[]> {
+): readonly Precondition[] | Promise<readonly Precondition[]> {
   const { requester } = options;
   return requester ? validateTraced(requester, contextOf(admitted, options, requester, write)) : none;
 }
@@ -100,7 +100,7 @@ export async function runAdmission(
 const trackAdmission = <Value>(call: Call, result: Value | Promise<Value>): Value | Promise<Value> =>
   trackLatency(call.latency, 'admission', result);
 
-const none: readonly Ground[] = [];
+const none: readonly Precondition[] = [];
 
 const contextOf = (
   { served, kind }: AdmissionTarget,

@@ -1,5 +1,4 @@
 import { type Call, requireValue, throwIfAborted } from '@cluster-apiserver/base';
-import { isPrecondition } from '@cluster-apiserver/gates';
 import { alreadyExists, StatusError } from '@cluster-apiserver/model';
 import { type ByteString, bytesOf } from '@cluster-apiserver/model/codec';
 import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
@@ -9,7 +8,6 @@ import {
   PreconditionFailedError,
   type Revision,
   type StoredValue,
-  WriteInDoubtError,
 } from '@cluster-apiserver/storage';
 import { type Outcome, WrittenObject } from '../outcome.ts';
 import { placeOf, type Resource } from '../resource.ts';
@@ -63,7 +61,7 @@ function isBeingDeleted(kind: Kind, current: StoredValue, itemKey: ByteString): 
 }
 
 /** A try fails only if another write broke a precondition meanwhile, so this many tries are far beyond bad luck. */
-const triesMax = 20;
+const triesMax = 100;
 
 /**
  * Stores an object under the preconditions that admission returns, such as that its namespace is not terminating.
@@ -83,14 +81,12 @@ export async function createAdmitted(
   for (let tries = 1; ; tries++) {
     throwIfAborted(call);
     const admitted = admit(resource, options, admission);
-    const grounds = admitted instanceof Promise ? await admitted : admitted;
-    const preconditions = grounds.every(isPrecondition) ? grounds : grounds.filter(isPrecondition);
+    const preconditions = admitted instanceof Promise ? await admitted : admitted;
+    let revision: Revision | undefined;
     try {
-      return await store.create(key, bytesOf(bytes), { timeToLiveSeconds, source: object, preconditions }, call);
+      revision = await store.create(key, bytesOf(bytes), { timeToLiveSeconds, source: object, preconditions }, call);
+      return revision;
     } catch (error) {
-      // What may have been stored stays counted.
-      if (!(error instanceof WriteInDoubtError))
-        for (const ground of grounds) if ('release' in ground) ground.release();
       if (!(error instanceof PreconditionFailedError)) throw error;
       if (tries === triesMax)
         throw new StatusError(
@@ -100,6 +96,8 @@ export async function createAdmitted(
           { cause: error },
         );
       await collection.waitUntilFresh(error.revision, call);
+    } finally {
+      for (const { settled } of preconditions) settled?.(revision);
     }
   }
 }

@@ -71,7 +71,7 @@ export async function openAdmission(
   const plugins: Readonly<Record<AdmissionPluginName, () => Opened | Promise<Opened>>> = {
     AlwaysAdmit: () => undefined,
     NamespaceAutoProvision: () => namespaces && createNamespaceAutoProvision(namespaces),
-    ResourceQuota: () => createResourceQuota({ api, clock }),
+    ResourceQuota: () => createResourceQuota(api),
     NamespaceLifecycle: () => namespaces && createNamespaceLifecycle(namespaces),
     NamespaceExists: () => namespaces && createNamespaceExists(namespaces),
     EventRateLimit: () => createEventRateLimit(configuration.EventRateLimit?.limits ?? [], clock),

@@ -5,17 +5,16 @@
  * determined is a WriteInDoubtError.
  */
 import { WriteInDoubtError } from '../errors.ts';
-import type { Precondition } from '../store.ts';
 import type { EtcdClient } from './client.ts';
 import type { SharedLeases } from './leases.ts';
 import type { OwnWrite, OwnWrites } from './own-writes.ts';
 import type { EtcdCall } from './retrying-call.ts';
-import { type KeyValue, range, type RangeResponse } from './wire/key-value.ts';
+import { type KeyValue, type OtherKey, range, type RangeResponse } from './wire/key-value.ts';
 
 export interface Write {
   readonly own: OwnWrite;
   readonly timeToLiveSeconds?: number | undefined;
-  readonly preconditions?: readonly Precondition[] | undefined;
+  readonly others?: readonly OtherKey[] | undefined;
 }
 
 export type WriteOutcome =

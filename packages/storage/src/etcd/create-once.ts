@@ -24,7 +24,7 @@ export async function createOnce(
   call: EtcdCall,
 ): Promise<WriteOutcome> {
   const { client, leases } = dependencies;
-  const { own, preconditions } = write;
+  const { own, others } = write;
   const { key, stored: value } = own;
   for (;;) {
     const fenceKey = nextFenceKey();
@@ -33,7 +33,7 @@ export async function createOnce(
       const { applied, header, current } = await leases.use(write.timeToLiveSeconds, call, (lease) =>
         client.call(
           conditionalWrite,
-          { key, expected: 0, value, preconditions, lease, fenceKey },
+          { key, expected: 0, value, others, lease, fenceKey },
           { ...call, stopIfMaybeApplied: true },
         ),
       );

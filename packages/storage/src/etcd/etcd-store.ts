@@ -9,6 +9,7 @@ import type {
   Range,
   ReadResult,
   ListResult,
+  Precondition,
   WatchOptions,
   WriteOptions,
 } from '../store.ts';
@@ -16,7 +17,7 @@ import type { StoredValue } from '../stored-value.ts';
 import { awaitBeforeDeadline } from '../transform/await-before-deadline.ts';
 import type { Transformer } from '../transform/transformer.ts';
 import type { EtcdClient } from './client.ts';
-import type { WriteDependencies, WriteOutcome } from './conditional-write.ts';
+import type { Write, WriteDependencies, WriteOutcome } from './conditional-write.ts';
 import { createOnce } from './create-once.ts';
 import { watchEtcd } from './etcd-watch.ts';
 import { SharedLeases } from './leases.ts';
@@ -28,7 +29,7 @@ import { ProgressRequester } from './progress.ts';
 import { replaceOnce } from './replace-once.ts';
 import type { EtcdCall } from './retrying-call.ts';
 import { readValue } from './values.ts';
-import { type KeyValue, range } from './wire/key-value.ts';
+import { type KeyValue, type OtherKey, range } from './wire/key-value.ts';
 
 export interface EtcdStoreOptions {
   readonly client: EtcdClient;
@@ -167,16 +168,22 @@ export class EtcdStore implements FollowedStore {
     await Promise.resolve();
     // Encrypted once for all attempts, because the write is recognised by its bytes.
     const stored = await awaitBeforeDeadline(this.#transformer.toStorage(value, key, traced.trace), traced, clock);
+    const { timeToLiveSeconds, preconditions } = options;
+    const others =
+      !preconditions || preconditions.every(isUnwritten)
+        ? preconditions
+        : await this.#transformOthers(preconditions, traced);
     const call = toWriteCall(traced, number);
     // What is created comes after everything that is known. Only the first call of a client has to read it.
     const after = expected || history.revision || (await this.#client.readLatestRevision(call));
     const content = { value, source: options.source };
-    return this.#write({ key, after, isNext: expected > 0, stored, content }, options, call, caller);
+    const written = { key, after, isNext: expected > 0, stored, content };
+    return this.#write(written, { timeToLiveSeconds, others }, call, caller);
   }
 
   async #write(
     written: OwnWriteOptions,
-    { timeToLiveSeconds, preconditions }: CreateOptions,
+    { timeToLiveSeconds, others }: Omit<Write, 'own'>,
     call: WriteCall,
     caller: Call,
   ): Promise<WriteOutcome> {
@@ -184,7 +191,7 @@ export class EtcdStore implements FollowedStore {
     const series = { ...call, sinceMs: own.sinceMs };
     let isApplied = false;
     try {
-      const write = { own, timeToLiveSeconds, preconditions };
+      const write = { own, timeToLiveSeconds, others };
       const outcome = await (own.isNext
         ? replaceOnce(this.#writeDependencies, write, series)
         : createOnce(this.#writeDependencies, write, this.#nextFenceKey, series));
@@ -197,6 +204,15 @@ export class EtcdStore implements FollowedStore {
     } finally {
       this.#ownWrites.end(own, isApplied);
     }
+  }
+
+  async #transformOthers(preconditions: readonly Precondition[], caller: Call): Promise<readonly OtherKey[]> {
+    const transformed = preconditions.map(async ({ key, revision: at, value }) => ({
+      key,
+      revision: at,
+      value: value && (await this.#transformer.toStorage(value, key, caller.trace)),
+    }));
+    return awaitBeforeDeadline(Promise.all(transformed), caller, this.#client.clock);
   }
 
   // The name `seals` is older than the word "fence key"; other versions of the server use the same keys.
@@ -214,6 +230,9 @@ export class EtcdStore implements FollowedStore {
     throw new RevisionMismatchError(key, expected, current);
   }
 }
+
+const isUnwritten = (other: Precondition): other is Precondition & { readonly value?: undefined } =>
+  other.value === undefined;
 
 /** `historyNumber` is that of the history on which the write was decided. */
 type WriteCall = EtcdCall & { readonly historyNumber: number };

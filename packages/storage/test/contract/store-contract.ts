@@ -136,6 +136,33 @@ export function describeStoreContract(implementation: string, open: () => Promis
       },
     );
 
+    test('what a creation relies on can be written with it, at the same revision', async () => {
+      const [one, two] = [await put('one'), await put('two')];
+      const preconditions = [
+        { key: key('one'), revision: one, value: bytes('one more') },
+        { key: key('two'), revision: two },
+      ];
+      const created = await store.create(key('a'), bytes('a'), { preconditions }, call());
+      const read = async (name: string) => (await store.get(key(name), call())).stored;
+      expect(await read('one')).toMatchObject({ value: bytes('one more'), revision: created });
+      expect(await read('two')).toMatchObject({ value: bytes('two'), revision: two });
+      expect(await read('a')).toMatchObject({ value: bytes('a'), revision: created });
+    });
+
+    test.each([
+      ['its key exists', true],
+      ['another precondition does not hold', false],
+    ])('nothing is written with a creation that fails because %s', async (_, exists) => {
+      const [one, two] = [await put('one'), await put('two')];
+      if (exists) await put('a');
+      const preconditions = [
+        { key: key('one'), revision: one, value: bytes('one more') },
+        { key: key('two'), revision: exists ? two : one },
+      ];
+      await expect(store.create(key('a'), bytes('a'), { preconditions }, call())).rejects.toThrow();
+      expect((await store.get(key('one'), call())).stored).toMatchObject({ value: bytes('one'), revision: one });
+    });
+
     test('an existing key is reported before a failed precondition', async () => {
       await put('a', 'first');
       const preconditions = [{ key: key('nothing'), revision: 1 }];

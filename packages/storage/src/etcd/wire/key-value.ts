@@ -1,7 +1,6 @@
 /** The messages of etcd's KV service. Field numbers are those of etcd's rpc.proto and kv.proto. */
 import { invariant } from '@cluster-apiserver/base';
 import type { Pieces } from '../../pieces.ts';
-import type { Precondition } from '../../store.ts';
 import {
   decodeMessage,
   encodeMessage,
@@ -58,8 +57,14 @@ export interface ConditionalWrite {
   readonly lease: number;
   /** Another key, which must have no value. */
   readonly fenceKey?: string | undefined;
-  /** Other keys, and the revisions of their last writes. */
-  readonly preconditions?: readonly Precondition[] | undefined;
+  /** Other keys, and the revisions of their last writes. Those with a value are written, too. */
+  readonly others?: readonly OtherKey[] | undefined;
+}
+
+export interface OtherKey {
+  readonly key: string;
+  readonly revision: number;
+  readonly value?: Pieces | undefined;
 }
 
 export interface TxnResponse {
@@ -163,13 +168,14 @@ const empty = Buffer.alloc(0);
 
 export const conditionalWrite: Rpc<ConditionalWrite, TxnResponse> = {
   path: '/etcdserverpb.KV/Txn',
-  encode: ({ key, expected, value, lease, fenceKey, preconditions = [] }) =>
+  encode: ({ key, expected, value, lease, fenceKey, others = [] }) =>
     encodeMessage((to) => {
       writeCompare(to, key, expected);
       if (fenceKey !== undefined) writeCompare(to, fenceKey, 0);
-      for (const precondition of preconditions) writeCompare(to, precondition.key, precondition.revision);
+      for (const other of others) writeCompare(to, other.key, other.revision);
       if (value === undefined) writeDeletion(to, key);
       else writePutOperation(to, key, value, lease);
+      for (const other of others) if (other.value) writePutOperation(to, other.key, other.value, 0);
       writeReadOperation(to, txnFields.failure, key);
     }),
   decode: readTxnResponse,
