@@ -43,6 +43,25 @@ describe('bodies', () => {
     expect((await http2Answer(session.request({ ':path': '/after' }))).body.toString()).toBe('GET /after HTTP/2.0 0');
   });
 
+  test.each([
+    ['with its length', 'Content-Length: 5', 'hello', ''],
+    ['in chunks', 'Transfer-Encoding: chunked', '2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n', ''],
+    ['before another request', 'Content-Length: 5', 'hello', get('/after')],
+  ])('a body that arrives with its request %s is there at once', async (_form, header, body, after) => {
+    const bodies: unknown[] = [];
+    const served = await serve((request) => {
+      const found = request.body(1_000);
+      bodies.push(Buffer.isBuffer(found) ? found.toString() : found);
+      return text('taken');
+    });
+    const client = await served.raw();
+    client.send(post('/', body, header) + after);
+    await client.until(after ? /taken.*taken$/s : /taken$/);
+    client.send(post('/', body, header));
+    await client.until(after ? /taken.*taken.*taken$/s : /taken.*taken$/s);
+    expect(bodies).toEqual(after ? ['hello', '', 'hello'] : ['hello', 'hello']);
+  });
+
   test('a small unread body keeps the connection', async () => {
     const served = await serve(() => text('unread'));
     const client = await served.raw();
