@@ -29,13 +29,14 @@ export interface Misconfiguration<Policy, Binding> {
 type AnyPolicy = CompiledPolicy<{ readonly spec: PolicySpec }, unknown>;
 type AnyBinding = CompiledBinding<{ readonly spec: { readonly paramRef?: ParamRef } }>;
 
-/** Collects the evaluations of a matching policy, binding by binding. */
+/** Collects the evaluations of a policy, binding by binding; none if it does not match. */
 export function* collectInvocations<Policy extends AnyPolicy, Binding extends AnyBinding>(
   { policy, bindings }: ActivePolicy<Policy, Binding>,
-  matched: ServedKind,
   request: PolicyRequest,
   cluster: ClusterState,
 ): SyncTask<readonly (Invocation<Policy, Binding> | Misconfiguration<Policy, Binding>)[]> {
+  const matched = policy.matches(request);
+  if (!matched) return [];
   let objects: ParamObjects | undefined;
   try {
     objects = requireParams(policy.policy.spec.paramKind, cluster);

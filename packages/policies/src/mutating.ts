@@ -71,9 +71,7 @@ export function* mutateByPolicies(
   const invocations: MutatingInvocation[] = [];
   for (const one of active) {
     yield;
-    const matched = one.policy.matches(request);
-    if (!matched) continue;
-    for (const invocation of yield* collectInvocations(one, matched, request, options.cluster)) {
+    for (const invocation of yield* collectInvocations(one, request, options.cluster)) {
       const { policy, binding, fault } = invocation;
       if (fault !== undefined) failures.push({ policy, binding, message: fault, reason: 'Forbidden' });
       else if (isReinvocable(invocation) || !request.context.reinvocation) invocations.push(invocation);

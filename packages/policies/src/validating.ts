@@ -70,10 +70,8 @@ export function* validateByPolicies(
   let first: Denial | undefined;
   for (const one of active) {
     yield;
-    const matched = one.policy.matches(request);
-    if (!matched) continue;
     const annotations = new Annotations();
-    for (const invocation of yield* collectInvocations(one, matched, request, options.cluster)) {
+    for (const invocation of yield* collectInvocations(one, request, options.cluster)) {
       const { policy, binding, fault } = invocation;
       if (fault === undefined) {
         const denial = yield* enforce(invocation, request, annotations, options);
