@@ -1,6 +1,7 @@
 import { collectGarbage } from './garbage-collector/garbage-collector.ts';
 import { drainNamespaces } from './namespaces/namespace-controller.ts';
 import { aggregateClusterRoles } from './rbac/aggregate-cluster-roles.ts';
+import { countQuotas } from './quotas/count-quotas.ts';
 import type { ControllerOptions } from './run-controller.ts';
 import { checkPolicyTypes } from './validating-policies/check-policy-types.ts';
 
@@ -9,5 +10,6 @@ export const controllers: Readonly<Record<string, (term: ControllerOptions) => P
   'garbage-collector': collectGarbage,
   'namespace-controller': drainNamespaces,
   'clusterrole-aggregation-controller': aggregateClusterRoles,
+  'resourcequota-controller': countQuotas,
   'validatingadmissionpolicy-status-controller': checkPolicyTypes,
 };

@@ -3,6 +3,7 @@ import type {
   ClusterRole,
   ClusterRoleBinding,
   Namespace,
+  ResourceQuota,
   Role,
   RoleBinding,
   ValidatingAdmissionPolicy,
@@ -14,6 +15,7 @@ interface ObjectsByKind {
   readonly ClusterRole: ClusterRole;
   readonly ClusterRoleBinding: ClusterRoleBinding;
   readonly Namespace: Namespace;
+  readonly ResourceQuota: ResourceQuota;
   readonly Role: Role;
   readonly RoleBinding: RoleBinding;
   readonly ValidatingAdmissionPolicy: ValidatingAdmissionPolicy;

@@ -43,6 +43,7 @@ export type {
 } from './admission-registration/validating-webhook-configuration.ts';
 export type { WebhookConfiguration } from './admission-registration/webhook.ts';
 export { contentFinalizer, type Namespace, namespaceKind, type NamespaceCondition } from './namespace/namespace.ts';
+export { countedNames } from './limits/counted-names.ts';
 export type { ResourceQuota } from './limits/resource-quota.ts';
 export type { AggregationRule, ClusterRole } from './rbac/cluster-role.ts';
 export type { ClusterRoleBinding } from './rbac/cluster-role-binding.ts';

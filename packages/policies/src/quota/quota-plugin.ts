@@ -1,13 +1,8 @@
 import type { AdmissionContext, AdmissionPlugin } from '@cluster-apiserver/gates';
+import { countedNames } from '@cluster-apiserver/kinds';
 import type { LiveApi, Resource } from '@cluster-apiserver/registry';
 import { itemKey } from '@cluster-apiserver/storage';
 import { NamespaceQuotas } from './namespace-quotas.ts';
-
-/** Counted under their names of before `count/…`, too. */
-const aliased: ReadonlySet<string> = new Set(['configmaps', 'secrets', 'resourcequotas']);
-
-/** Nothing counts them, so that a full namespace can still report what happens in it. */
-const uncounted: ReadonlySet<string> = new Set(['events', 'events.events.k8s.io']);
 
 /**
  * Refuses to create what exceeds a quota of its namespace. The object and the charges of its quotas are stored in one
@@ -22,8 +17,8 @@ export function createResourceQuota(api: LiveApi): AdmissionPlugin {
       const { namespace } = context;
       const quotas = api.current.byGroupKind('', 'ResourceQuota');
       if (namespace === undefined || !quotas || !hasQuota(quotas, namespace)) return undefined;
-      const names = countedNames(context, api);
-      if (!names) return undefined;
+      const names = namesOf(context, api);
+      if (names.length === 0) return undefined;
       let ofNamespace = byNamespace.get(namespace);
       if (!ofNamespace) {
         const forget = (): void => void byNamespace.delete(namespace);
@@ -46,14 +41,8 @@ function hasQuota({ collection }: Resource, namespace: string): boolean {
   return isFound;
 }
 
-/** What a creation counts for; undefined if no quota can count it. */
-function countedNames(
-  { operation, subresource, resource: { group, plural, kind } }: AdmissionContext,
-  api: LiveApi,
-): readonly string[] | undefined {
-  if (operation !== 'CREATE' || subresource !== undefined) return undefined;
-  const name = group === '' ? plural : `${plural}.${group}`;
-  // A review is not stored.
-  if (uncounted.has(name) || !api.current.byGroupKind(group, kind)) return undefined;
-  return aliased.has(name) ? [name, `count/${name}`] : [`count/${name}`];
-}
+/** What a creation counts for. A review is not stored, and so not counted. */
+const namesOf = ({ operation, subresource, resource }: AdmissionContext, api: LiveApi): readonly string[] =>
+  operation === 'CREATE' && subresource === undefined && api.current.byGroupKind(resource.group, resource.kind)
+    ? countedNames(resource)
+    : [];
