@@ -7,7 +7,7 @@
  * charge is lost. While many objects are created, the quota changes with each of them, and the count waits. It cannot
  * starve: a quota without room is not charged, and then it is counted at once.
  */
-import { countedNames } from '@cluster-apiserver/kinds';
+import { countedNames, isQuotaName } from '@cluster-apiserver/kinds';
 import { itemKey, textOfItemKey } from '@cluster-apiserver/storage';
 import type { ApiSnapshot, Resource } from '@cluster-apiserver/registry';
 import { type Quantity, quantityOfInt } from '@cluster-apiserver/model';
@@ -79,7 +79,12 @@ function countUsed(
   { hard = {}, ...spec }: Limits,
 ): Record<string, string> {
   const isScoped = (spec.scopes ?? []).length > 0 || (spec.scopeSelector?.matchExpressions ?? []).length > 0;
-  const used: Record<string, string> = {};
+  // Of pods, volumes and services there are none.
+  const used: Record<string, string> = Object.fromEntries(
+    Object.keys(hard)
+      .filter(isQuotaName)
+      .map((name) => [name, '0']),
+  );
   for (const resource of resources) {
     if (!resource.kind.namespaced) continue;
     for (const name of countedNames(resource.kind))

@@ -49,10 +49,10 @@ describe('the server does not start', () => {
   test.each<[string, string, object | undefined, string[]]>([
     [
       'with plugins that it does not support',
-      'ResourceQuota,NodeRestriction',
+      'LimitRanger,NodeRestriction',
       undefined,
       [
-        '--enable-admission-plugins: there is no "ResourceQuota": it is about resource quotas, which are not served',
+        '--enable-admission-plugins: there is no "LimitRanger": it is about pods, which are not served',
         '--enable-admission-plugins: there is no "NodeRestriction": it is about nodes, which are not served',
       ],
     ],

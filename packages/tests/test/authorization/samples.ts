@@ -1,5 +1,7 @@
 /** A valid body for every route that accepts one, by group and resource. */
 
+import { certificateRequest } from '../certificate-request.ts';
+
 interface Place {
   readonly namespace: string;
   readonly name: string;
@@ -31,6 +33,16 @@ export const samples: Readonly<Record<string, Sample>> = {
   '/serviceaccounts': metadata,
   '/serviceaccounts/token': () => ({ spec: {} }),
   '/namespaces': metadata,
+  '/configmaps': (place) => ({ ...metadata(place), data: { a: '1' } }),
+  '/secrets': (place) => ({ ...metadata(place), data: { a: 'MQ==' } }),
+  '/limitranges': (place) => ({ ...metadata(place), spec: { limits: [] } }),
+  '/resourcequotas': (place) => ({ ...metadata(place), spec: { hard: { 'count/configmaps': '1' } } }),
+  'apps/controllerrevisions': (place) => ({ ...metadata(place), data: {}, revision: 1 }),
+  'coordination.k8s.io/leases': (place) => ({ ...metadata(place), spec: { holderIdentity: 'a' } }),
+  'certificates.k8s.io/certificatesigningrequests': (place) => ({
+    ...metadata(place),
+    spec: { request: certificateRequest, signerName: 'example.com/signer', usages: ['client auth'] },
+  }),
   '/events': (place) => ({
     ...metadata(place),
     involvedObject: { namespace: place.namespace, name: 'a' },

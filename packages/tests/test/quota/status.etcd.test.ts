@@ -40,7 +40,7 @@ test('a new quota counts what is there, and nothing that no kind counts', async 
   await create(0, 'found', 'secrets', 'a');
   const hard = { 'count/configmaps': '5k', configmaps: '3', secrets: '1', 'count/nothing.example.com': '1', pods: '2' };
   await create(0, 'found', 'resourcequotas', 'q', { hard });
-  await isCounted('found', { hard, used: { configmaps: '2', 'count/configmaps': '2', secrets: '1' } });
+  await isCounted('found', { hard, used: { configmaps: '2', 'count/configmaps': '2', pods: '0', secrets: '1' } });
   expect(await create(0, 'found', 'secrets', 'b')).toBe(403);
 });
 

@@ -3,6 +3,7 @@ import { kinds } from '@cluster-apiserver/kinds';
 import { bytesOf } from '@cluster-apiserver/model/codec';
 import type { ApiVersion } from '@cluster-apiserver/model/kind';
 import type { ApiResponse } from '@cluster-apiserver/pipeline';
+import { certificateRequest } from '../certificate-request.ts';
 import type { InMemoryServer } from '../serve-in-memory.ts';
 
 const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'r' };
@@ -28,15 +29,6 @@ const mutation = {
   applyConfiguration: { expression: 'Object{metadata: Object.metadata{labels: {"a": "b"}}}' },
 };
 
-/** A request in PKCS #10 for a key whose owner is not known any more. */
-const request = [
-  'LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlISU1IRUNBUUF3RHpFTk1Bc0dBMVVFQXd3RWFtRnVaVEJaTUJN',
-  'R0J5cUdTTTQ5QWdFR0NDcUdTTTQ5QXdFSApBMElBQkc0TjhJbS9JVHVxQkpBdVVUTTF3S0pVeHZlWDFjNGdXblkzOWpyaGV4YnMx',
-  'UlhvWXQ4MFRuNmJZNzNUCllpMlU1M3drUzFkZVVuQmhZNUQxSVBWS3BjK2dBREFLQmdncWhrak9QUVFEQWdOSEFEQkVBaUFEVFIv',
-  'NlNkOUkKN0dEK0cwdTBGck43eGlBM2VIL0UzSDdjSXdXdFM4YWxpZ0lnQmxGcVFDSjVmWU82Rlkxb3M5TUJGTXBBMlVoWAorWkhU',
-  'VkdrMnhkV2ZCQTQ9Ci0tLS0tRU5EIENFUlRJRklDQVRFIFJFUVVFU1QtLS0tLQo=',
-].join('');
-
 /** The fields that a valid object needs besides its metadata. A new kind adds its own. */
 const fieldsOf: Readonly<Record<string, object>> = {
   'v1 ServiceAccount': {},
@@ -58,7 +50,7 @@ const fieldsOf: Readonly<Record<string, object>> = {
   'apps/v1 ControllerRevision': { data: {}, revision: 1 },
   'coordination.k8s.io/v1 Lease': { spec: { holderIdentity: 'a' } },
   'certificates.k8s.io/v1 CertificateSigningRequest': {
-    spec: { request, signerName: 'example.com/signer', usages: ['client auth'] },
+    spec: { request: certificateRequest, signerName: 'example.com/signer', usages: ['client auth'] },
   },
   'rbac.authorization.k8s.io/v1 Role': {},
   'rbac.authorization.k8s.io/v1 RoleBinding': { roleRef },
