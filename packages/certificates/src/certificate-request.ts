@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { decodePemBlock, pemBlocks } from '@cluster-apiserver/base';
 import { isUsableKey, readSubject } from './certificate.ts';
-import { readElements, readObjectIdentifier, requireTag, tags } from './der.ts';
+import { encodedOf, readElements, readObjectIdentifier, requireTag, tags } from './der.ts';
 
 /** What somebody wants to have certified: names and a key, signed with that key. */
 export interface CertificateRequest {
@@ -52,10 +52,10 @@ function parse(der: Buffer): Parsed {
     if (!body || !key || bits[0] !== 0) throw new TypeError('the request is incomplete');
     return {
       request: {
-        publicKey: createPublicKey({ key: key.encoded, format: 'der', type: 'spki' }),
+        publicKey: createPublicKey({ key: encodedOf(key), format: 'der', type: 'spki' }),
         subject: (attribute) => readSubject(names, attribute),
       },
-      body: body.encoded,
+      body: encodedOf(body),
       algorithm: readObjectIdentifier(requireTag(type, tags.objectIdentifier)),
       signature: bits.subarray(1),
     };

@@ -6,8 +6,8 @@
 export interface Element {
   readonly tag: number;
   readonly content: Buffer;
-  /** With tag and length. */
-  readonly encoded: Buffer;
+  /** Of the tag and the length, which precede the content. */
+  readonly headerBytes: number;
 }
 
 /** The elements of a constructed value. Throws if the bytes are malformed. */
@@ -22,13 +22,17 @@ export function readElements(bytes: Buffer): Element[] {
     const start = at + 2 + lengthBytes;
     const end = start + (lengthBytes === 0 ? first : bytes.readUIntBE(at + 2, lengthBytes));
     if (end > bytes.length) throw new RangeError('the value is longer than its container');
-    elements.push({ tag, content: bytes.subarray(start, end), encoded: bytes.subarray(at, end) });
+    elements.push({ tag, content: bytes.subarray(start, end), headerBytes: start - at });
     at = end;
   }
   return elements;
 }
 
 const lengthBytesMax = 4;
+
+/** The element with its tag and length. */
+export const encodedOf = ({ content, headerBytes }: Element): Buffer =>
+  Buffer.from(content.buffer, content.byteOffset - headerBytes, headerBytes + content.length);
 
 /** The next element, which must have this tag. */
 export function requireTag(element: Element | undefined, tag: number): Buffer {

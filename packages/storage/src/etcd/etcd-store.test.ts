@@ -10,6 +10,7 @@ import { EtcdStore } from './etcd-store.ts';
 import { History } from './history.ts';
 import { noMeasures } from './measures.ts';
 import type { EtcdCall } from './retrying-call.ts';
+import { StallAwareClock } from './stall-aware-clock.ts';
 
 const [key, theirs] = ['/a', Buffer.from('theirs')];
 /** The feed delivers that another writer has replaced revision 7. */
@@ -36,7 +37,7 @@ test('after a write that was in doubt, the next one of its caller has no more ti
   const sinceMs: (number | undefined)[] = [];
   const client = {
     ...{ clock, history, random: seededRandom(1), measures: noMeasures, electionTimeoutMs: 1_000 },
-    stallAwareClock: { nowMs: () => clock.monotonicMs() },
+    stallAwareClock: new StallAwareClock(clock),
     budgetLeftMs: () => 1_000,
     noteWatchOutcome: () => {},
     openStream: async () => ({

@@ -2,7 +2,7 @@
  * Leases shared by many values. A value with a time to live needs a lease, and ten thousand events a second must not create
  * ten thousand leases. So values written within a short window share one, which lives longer by that window.
  */
-import { type Random, sleep } from '@cluster-apiserver/base';
+import type { Random } from '@cluster-apiserver/base';
 import { StorageUnavailableError } from '../errors.ts';
 import type { Call } from '../store.ts';
 import type { EtcdClient } from './client.ts';
@@ -119,7 +119,7 @@ async function waitUntilSettled(
   { deadlineMs }: Call,
   sinceMs: number,
 ): Promise<void> {
-  const { clock, electionTimeoutMs } = client;
+  const { clock, stallAwareClock, electionTimeoutMs } = client;
   const settled = shared.then(
     () => true,
     () => true,
@@ -127,10 +127,14 @@ async function waitUntilSettled(
   for (let isSettled = false; !isSettled; ) {
     const leftMs = Math.min(client.budgetLeftMs(sinceMs), deadlineMs - clock.monotonicMs());
     if (leftMs <= 0) throw new StorageUnavailableError('etcd granted no lease in time');
-    const waiting = new AbortController();
-    const pause = sleep(clock, Math.min(leftMs, electionTimeoutMs * checkElections), waiting.signal);
-    isSettled = await Promise.race([settled, pause.then(() => false)]);
-    waiting.abort();
+    const pauseMs = Math.min(leftMs, electionTimeoutMs * checkElections);
+    let cancelPause = (): void => {};
+    // A timer that a stall of this process has delayed says nothing about etcd.
+    const paused = new Promise<boolean>(
+      (resolve) => (cancelPause = stallAwareClock.after(pauseMs, () => resolve(false))),
+    );
+    isSettled = await Promise.race([settled, paused]);
+    cancelPause();
   }
 }
 

@@ -6,6 +6,7 @@ import { untilTurned } from '@cluster-apiserver/testkit/until';
 import type { EtcdClient } from './client.ts';
 import { History } from './history.ts';
 import { type OwnWriteOptions, OwnWrites } from './own-writes.ts';
+import { StallAwareClock } from './stall-aware-clock.ts';
 
 const source = { kind: 'ServiceAccount' };
 const [value, first, second] = [Buffer.from('value'), Buffer.from('first'), Buffer.from('second')];
@@ -17,7 +18,7 @@ function open() {
   const clock = fakeClock();
   const history = new History();
   const counts = { requests: 0, restarts: 0 };
-  const stallAwareClock = { nowMs: () => clock.monotonicMs() };
+  const stallAwareClock = new StallAwareClock(clock);
   const budgetLeftMs = (sinceMs: number): number => sinceMs + 6 * electionTimeoutMs - clock.monotonicMs();
   // Own writes use nothing else of the client.
   const client = { clock, stallAwareClock, history, electionTimeoutMs, budgetLeftMs } as unknown as EtcdClient;

@@ -3,7 +3,6 @@
  * So a value that this replica has written itself need not be decrypted or decoded when it comes back, and the outcome of a
  * write whose response was lost becomes known: see `create-once.ts` and `replace-once.ts`.
  */
-import { sleep } from '@cluster-apiserver/base';
 import { StorageUnavailableError } from '../errors.ts';
 import { equalsBytes, totalLength, type Pieces } from '../pieces.ts';
 import type { Call } from '../store.ts';
@@ -154,17 +153,18 @@ export class OwnWrites {
    * the write, or ruled it out. Throws if the feed does not get there in time, or has skipped changes.
    */
   async prove(write: OwnWrite, upTo: number, call: Call): Promise<Exclude<Proof, 'missed'> | undefined> {
-    const { clock, electionTimeoutMs } = this.#client;
-    const untilMs = Math.min(call.deadlineMs, clock.monotonicMs() + proofElectionsMax * electionTimeoutMs);
-    if (this.#proofs++ === 0) this.#silentSinceMs = clock.monotonicMs();
+    const { clock, stallAwareClock, electionTimeoutMs } = this.#client;
+    const untilMs = stallAwareClock.nowMs() + proofElectionsMax * electionTimeoutMs;
+    if (this.#proofs++ === 0) this.#silentSinceMs = stallAwareClock.nowMs();
     try {
       while (!write.proof && this.#delivered < upTo) {
-        const nowMs = clock.monotonicMs();
-        if (!this.#isFollowed || nowMs >= untilMs || this.#client.budgetLeftMs(write.sinceMs) <= 0)
+        const nowMs = stallAwareClock.nowMs();
+        const leftMs = Math.min(untilMs - nowMs, call.deadlineMs - clock.monotonicMs());
+        if (!this.#isFollowed || leftMs <= 0 || this.#client.budgetLeftMs(write.sinceMs) <= 0)
           throw new StorageUnavailableError('the watch did not report the outcome of a write in time');
         this.#restartIfSilent(nowMs);
         this.#progress.request();
-        await sleep(clock, Math.min(untilMs - nowMs, progressMs));
+        await stallAwareClock.sleep(Math.min(leftMs, progressMs));
       }
     } finally {
       this.#proofs--;
