@@ -14,6 +14,14 @@ export function usedBufferBytes(): number {
   return process.memoryUsage().arrayBuffers;
 }
 
+/** How many of these objects something still refers to. */
+export async function countReachable(objects: readonly WeakRef<object>[]): Promise<number> {
+  // What a reference was made for, or read from, stays reachable for the rest of its turn.
+  await new Promise(setImmediate);
+  exposeCollector()({ type: 'major' });
+  return objects.filter((object) => object.deref() !== undefined).length;
+}
+
 /** The bytes of objects and strings in use, without garbage. */
 export function usedHeapBytes(): number {
   exposeCollector()({ type: 'major' });
