@@ -45,7 +45,7 @@ export type { WebhookConfiguration } from './admission-registration/webhook.ts';
 export { contentFinalizer, type Namespace, namespaceKind, type NamespaceCondition } from './namespace/namespace.ts';
 export { countedNames } from './limits/counted-names.ts';
 export { isQuotaName } from './limits/resource-names.ts';
-export type { ResourceQuota } from './limits/resource-quota.ts';
+export { isScoped, type ResourceQuota } from './limits/resource-quota.ts';
 export type { AggregationRule, ClusterRole } from './rbac/cluster-role.ts';
 export type { ClusterRoleBinding } from './rbac/cluster-role-binding.ts';
 export type { Role } from './rbac/role.ts';

@@ -1,36 +1,8 @@
 import { expect, test } from '@jest/globals';
-import { defineKind } from '@cluster-apiserver/model/kind';
-import { any, boolean, int32, jsonField, list, object, string, stringMap, time } from '@cluster-apiserver/model/schema';
+import { widget } from '../../expressions/test/widget.ts';
 import { findApplyFault } from './apply-fault.ts';
 
-const port = object({ name: jsonField(string, ''), number: jsonField(int32, '') });
-const { schema } = defineKind({
-  group: 'example.com',
-  version: 'v1',
-  kind: 'Widget',
-  plural: 'widgets',
-  singular: 'widget',
-  description: '',
-  qualifiedFinalizers: false,
-  ownsOthers: false,
-  deletedAnswer: 'object',
-  fields: {
-    spec: jsonField(
-      object({
-        namespace: jsonField(string, ''),
-        size: jsonField(int32, ''),
-        on: jsonField(boolean, '', 'given'),
-        at: jsonField(time, ''),
-        selector: jsonField(stringMap, ''),
-        ports: jsonField(list(port, { keys: ['name'] }), ''),
-        tags: jsonField(list(string, 'set'), ''),
-        raw: jsonField(any, ''),
-      }),
-      '',
-    ),
-    words: jsonField(list(string, 'atomic'), ''),
-  },
-});
+const { schema } = widget;
 
 test.each([
   [

@@ -22,7 +22,7 @@ export type Command =
 /** Whose good answers it gives. */
 export type Goodness = keyof typeof goodAnswers;
 
-/** A request is hostile to whoever has this name. */
+/** A request about this name gets a hostile answer. */
 const victim = 'victim';
 
 const review =

@@ -7,7 +7,7 @@
  * charge is lost. While many objects are created, the quota changes with each of them, and the count waits. It cannot
  * starve: a quota without room is not charged, and then it is counted at once.
  */
-import { countedNames, isQuotaName } from '@cluster-apiserver/kinds';
+import { countedNames, isQuotaName, isScoped, type ResourceQuota } from '@cluster-apiserver/kinds';
 import { itemKey, textOfItemKey } from '@cluster-apiserver/storage';
 import type { ApiSnapshot, Resource } from '@cluster-apiserver/registry';
 import { type Quantity, quantityOfInt } from '@cluster-apiserver/model';
@@ -66,19 +66,9 @@ export async function countQuotas(options: ControllerOptions): Promise<void> {
   });
 }
 
-interface Limits {
-  readonly hard?: Readonly<Record<string, string>>;
-  readonly scopes?: readonly string[];
-  readonly scopeSelector?: { readonly matchExpressions?: readonly object[] };
-}
-
 /** What counts for each name that something counts. The scopes are about pods, so with one of them nothing does. */
-function countUsed(
-  { resources }: ApiSnapshot,
-  namespace: string,
-  { hard = {}, ...spec }: Limits,
-): Record<string, string> {
-  const isScoped = (spec.scopes ?? []).length > 0 || (spec.scopeSelector?.matchExpressions ?? []).length > 0;
+function countUsed({ resources }: ApiSnapshot, namespace: string, spec: ResourceQuota['spec']): Record<string, string> {
+  const { hard = {} } = spec;
   // Of pods, volumes and services there are none.
   const used: Record<string, string> = Object.fromEntries(
     Object.keys(hard)
@@ -88,7 +78,7 @@ function countUsed(
   for (const resource of resources) {
     if (!resource.kind.namespaced) continue;
     for (const name of countedNames(resource.kind))
-      if (Object.hasOwn(hard, name)) used[name] = isScoped ? '0' : String(countWithin(resource, `${namespace}/`));
+      if (Object.hasOwn(hard, name)) used[name] = isScoped(spec) ? '0' : String(countWithin(resource, `${namespace}/`));
   }
   return Object.fromEntries(Object.entries(used).toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }

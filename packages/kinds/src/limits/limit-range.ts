@@ -1,21 +1,9 @@
 import { parseQuantity, type Problems } from '@cluster-apiserver/model';
 import { createdAtColumn, defineKind, type KubeObject, nameColumn } from '@cluster-apiserver/model/kind';
-import {
-  field,
-  list,
-  map,
-  object,
-  publicationOf,
-  quantity,
-  string,
-  type ValueOf,
-} from '@cluster-apiserver/model/schema';
+import { field, list, object, publicationOf, string, type ValueOf } from '@cluster-apiserver/model/schema';
 import { qualifiedName } from '@cluster-apiserver/model/validation';
+import { amounts, core } from './amounts.ts';
 import { mayBeOvercommitted, validateLimitedName } from './resource-names.ts';
-
-const core = { group: '', version: 'v1' };
-
-const amounts = map(quantity);
 
 const limitSchema = object(
   {

@@ -1,21 +1,10 @@
 import { parseQuantity, type Problems } from '@cluster-apiserver/model';
 import { sameJson } from '@cluster-apiserver/model/json';
 import { ageColumn, defineKind, nameColumn, type ObjectOf } from '@cluster-apiserver/model/kind';
-import {
-  field,
-  list,
-  map,
-  object,
-  publicationOf,
-  quantity,
-  string,
-  type ValueOf,
-} from '@cluster-apiserver/model/schema';
+import { field, list, object, publicationOf, string, type ValueOf } from '@cluster-apiserver/model/schema';
+import { amounts, core } from './amounts.ts';
 import { isCounted, isQuotaName, podCompute, validateQuotaName } from './resource-names.ts';
 
-const core = { group: '', version: 'v1' };
-
-const amounts = map(quantity);
 type Amounts = ValueOf<typeof amounts>;
 
 const requirementSchema = object(
@@ -215,3 +204,7 @@ function warnOfOrder(name: string, hard: Amounts): string[] {
 
 const requestNameOf = (name: string, hard: Amounts): string =>
   !(`requests.${name}` in hard) && (name === 'cpu' || name === 'memory') ? name : `requests.${name}`;
+
+/** All scopes are about pods and volumes, so a quota with one of them counts nothing else. */
+export const isScoped = ({ scopes = [], scopeSelector }: ResourceQuota['spec']): boolean =>
+  scopes.length > 0 || (scopeSelector?.matchExpressions ?? []).length > 0;

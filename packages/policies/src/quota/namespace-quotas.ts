@@ -1,6 +1,6 @@
 import { awaitWithin, type Call, Places } from '@cluster-apiserver/base';
 import { type AdmissionContext, nameOf, type Precondition } from '@cluster-apiserver/gates';
-import type { ResourceQuota } from '@cluster-apiserver/kinds';
+import { isScoped, type ResourceQuota } from '@cluster-apiserver/kinds';
 import { forbiddenResource, parseQuantity, type Quantity, quantityOfInt, StatusError } from '@cluster-apiserver/model';
 import { fieldSubresourceOf, type KubeObject } from '@cluster-apiserver/model/kind';
 import { type Outcome, type Resource, updateWithCreation } from '@cluster-apiserver/registry';
@@ -128,9 +128,7 @@ const nameOfQuota = ({ object }: { readonly object: KubeObject }): string => obj
 
 /** The names that the quota limits. What it should limit does not count before a controller has said how much is used. */
 function countedBy({ spec, status: { hard = {} } }: ResourceQuota, names: readonly string[]): readonly string[] {
-  // All scopes are about pods and volumes.
-  if ((spec.scopes ?? []).length > 0 || (spec.scopeSelector?.matchExpressions ?? []).length > 0) return [];
-  return names.filter((name) => Object.hasOwn(hard, name));
+  return isScoped(spec) ? [] : names.filter((name) => Object.hasOwn(hard, name));
 }
 
 const one = quantityOfInt(1n);

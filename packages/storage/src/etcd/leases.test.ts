@@ -5,7 +5,7 @@ import { EtcdClient } from './client.ts';
 import { SharedLeases } from './leases.ts';
 import { EtcdFault } from './transport.ts';
 
-test('without a majority each caller fails in its own time, whoever requests the lease', async () => {
+test('without a majority each caller fails in its own time, also if a later one requests the lease', async () => {
   const clock = fakeClock();
   const client = new EtcdClient({
     endpoints: ['http://one', 'http://two'],
