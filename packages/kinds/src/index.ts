@@ -1,5 +1,6 @@
 import type { Kind } from '@cluster-apiserver/model/kind';
 import { admissionRegistrationKinds } from './admission-registration/kinds.ts';
+import { customResourceDefinition } from './api-extensions/custom-resource-definition.ts';
 import { controllerRevision } from './apps/controller-revision.ts';
 import { certificateSigningRequest } from './certificates/certificate-signing-request.ts';
 import { configMap } from './config/config-map.ts';
@@ -41,6 +42,10 @@ export type {
   ValidatingWebhook,
   ValidatingWebhookConfiguration,
 } from './admission-registration/validating-webhook-configuration.ts';
+export {
+  type CustomResourceDefinition,
+  customResourceDefinition,
+} from './api-extensions/custom-resource-definition.ts';
 export type { WebhookConfiguration } from './admission-registration/webhook.ts';
 export { contentFinalizer, type Namespace, namespaceKind, type NamespaceCondition } from './namespace/namespace.ts';
 export { countedNames } from './limits/counted-names.ts';
@@ -72,5 +77,6 @@ export function kinds(services: KindServices): readonly Kind[] {
     roleBinding,
     clusterRoleBinding,
     ...admissionRegistrationKinds,
+    customResourceDefinition,
   ];
 }

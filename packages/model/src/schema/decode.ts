@@ -158,7 +158,9 @@ class Decoder {
       case 'list':
         return this.#list(schema, value);
       case 'object':
-        return this.object(schema, value);
+        return schema.otherwise && !isJsonObject(value)
+          ? this.#value(schema.otherwise, value)
+          : this.object(schema, value);
       case 'any':
         return schema.contents === undefined ? value : this.#free(value, schema.contents);
       default:

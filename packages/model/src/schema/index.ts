@@ -12,7 +12,7 @@ export { decodeBase64 } from './base64.ts';
 export { decode, WrongTypeError } from './decode.ts';
 export { collectDefinitions, type Dialect, type JsonSchema, toJsonSchema } from './json-schema.ts';
 export { publicationOf, sharedPublication } from './publication.ts';
-export { structural, type StructuralOptions, unstructured } from './structural.ts';
+export { emptied, structural, type StructuralOptions, unstructured } from './structural.ts';
 export { validateParts } from './validate-parts.ts';
 export { validateValue } from './validate-value.ts';
 export type { Bound, Format, Pattern, ValueRules } from './value-rules.ts';
@@ -20,6 +20,7 @@ export {
   any,
   boolean,
   bytes,
+  double,
   type Field,
   type FieldDeclaration,
   type FieldDeclarations,
@@ -32,6 +33,7 @@ export {
   type GroupVersionKind,
   int32,
   int64,
+  intOrString,
   list,
   listMap,
   isSharedList,

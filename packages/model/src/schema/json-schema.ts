@@ -150,6 +150,8 @@ function toForm(schema: Schema, dialect: Dialect): JsonSchema {
     case 'list':
       return { type: 'array', items: toJsonSchema(schema.items, dialect), ...sharingExtensions(schema) };
     case 'object':
+      // OpenAPI 2 cannot say that a value has one of two types.
+      if (schema.otherwise) return {};
       return schema.publication
         ? { $ref: dialect.references + schema.publication.name }
         : toDefinition(schema, dialect);

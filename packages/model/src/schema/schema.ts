@@ -102,6 +102,8 @@ export interface ObjectSchema<Value = unknown> extends Constraints {
   readonly atomic: boolean;
   /** Of members that are no declared fields. Without it they are pruned. */
   readonly rest?: Schema;
+  /** Of a value that is no object, where the type is one of two. */
+  readonly otherwise?: Schema;
   /** An object of a structural schema, see structural.ts. */
   readonly structural?: Structural;
   readonly embedded?: Embedded;

@@ -9,7 +9,7 @@ const layers = [
   ['base'],
   ['telemetry', 'model', 'certificates'],
   ['expressions'],
-  ['config'],
+  ['config', 'custom-resources'],
   ['storage', 'gates', 'kinds'],
   ['registry', 'audit', 'testkit'],
   ['pipeline', 'controllers', 'policies'],

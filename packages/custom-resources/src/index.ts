@@ -1,0 +1,1 @@
+export type { JsonSchema, ValidationRule } from './schema/json-schema.ts';
