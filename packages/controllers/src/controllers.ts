@@ -1,3 +1,4 @@
+import { establishDefinitions } from './custom-resources/establish-definitions.ts';
 import { collectGarbage } from './garbage-collector/garbage-collector.ts';
 import { drainNamespaces } from './namespaces/namespace-controller.ts';
 import { aggregateClusterRoles } from './rbac/aggregate-cluster-roles.ts';
@@ -11,5 +12,6 @@ export const controllers: Readonly<Record<string, (term: ControllerOptions) => P
   'namespace-controller': drainNamespaces,
   'clusterrole-aggregation-controller': aggregateClusterRoles,
   'resourcequota-controller': countQuotas,
+  'customresourcedefinition-controller': establishDefinitions,
   'validatingadmissionpolicy-status-controller': checkPolicyTypes,
 };

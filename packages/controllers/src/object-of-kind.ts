@@ -2,6 +2,7 @@ import { invariant } from '@cluster-apiserver/base';
 import type {
   ClusterRole,
   ClusterRoleBinding,
+  CustomResourceDefinition,
   Namespace,
   ResourceQuota,
   Role,
@@ -14,6 +15,7 @@ import type { KubeObject } from '@cluster-apiserver/model/kind';
 interface ObjectsByKind {
   readonly ClusterRole: ClusterRole;
   readonly ClusterRoleBinding: ClusterRoleBinding;
+  readonly CustomResourceDefinition: CustomResourceDefinition;
   readonly Namespace: Namespace;
   readonly ResourceQuota: ResourceQuota;
   readonly Role: Role;

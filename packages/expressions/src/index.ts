@@ -18,10 +18,14 @@ export {
   withVariables,
   type VariableDeclaration,
 } from './environment/variables.ts';
+export { dateFormats } from './library/named-formats.ts';
+export { compileSchemaPattern } from './library/regular-expressions.ts';
 export { Budget, BudgetExceededError } from './run/budget.ts';
 export { Evaluation, requestStepsMax } from './run/evaluation.ts';
 export type { Bindings } from './run/frame.ts';
 export type { Authorize, CheckedResource } from './values/authorizer.ts';
 export { fromJson } from './values/from-json.ts';
 export { fromApiJson } from './values/json-map.ts';
+export { readIpv6 } from './values/ip.ts';
+export { parseUrl } from './values/url.ts';
 export { EvaluationError, type Value } from './values/value.ts';

@@ -23,6 +23,7 @@ import { startControllers } from './controllers/controllers.ts';
 import { createFindReferent } from './authentication/find-referent.ts';
 import { openListener } from './serving/listener.ts';
 import { createLoopback } from './api/loopback.ts';
+import { serveDefinitions } from './api/serve-definitions.ts';
 import { startSystemNamespaces } from './api/namespaces.ts';
 import { createRequestHandler } from './serving/request-handler.ts';
 import { openResources } from './api/served-resources.ts';
@@ -111,6 +112,7 @@ export async function assemble(
       cleanup,
     );
 
+    serveDefinitions(api, context, cleanup);
     rbac?.startDefaultRoles();
     startSystemNamespaces(settings.admission.systemNamespaces, served, context, cleanup);
     const { ownPrefix, compactionIntervalMs } = storage;

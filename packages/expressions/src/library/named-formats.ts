@@ -70,6 +70,9 @@ function createRule(problem: string, holds: (text: string) => boolean): NameRule
   return (text) => (holds(text) ? [] : [problem]);
 }
 
+/** Also the formats of schemas. */
+export const dateFormats = { isDate, isDateTime };
+
 function isDate(text: string): boolean {
   if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false;
   const day = Date.parse(text);

@@ -1,5 +1,6 @@
 import { BoundedCache, bytesOfText, errorMessage, keepText } from '@cluster-apiserver/base';
 import { RE2JS } from 're2js';
+import type { Pattern } from '@cluster-apiserver/model/schema';
 import { type Budget, BudgetExceededError } from '../run/budget.ts';
 import type { Fault } from '../syntax/fault.ts';
 import type { Node } from '../syntax/node.ts';
@@ -90,6 +91,24 @@ function compilePattern(pattern: string): RE2JS {
 
 /** What compiling one costs, in steps of the budget. */
 const stepsOfUnicodeClass = 32;
+
+/** A pattern that lives as long as the schema it belongs to. Throws an Error that says what is wrong with it. */
+export function compileSchemaPattern(source: string): Pattern {
+  if (source.length > schemaPatternLengthMax) throw new Error(`it has more than ${schemaPatternLengthMax} characters`);
+  if (countUnicodeClasses(source) > unicodeClassesMax)
+    throw new Error(`it has more than ${unicodeClassesMax} Unicode classes`);
+  const program = RE2JS.compile(keepText(source));
+  const size = program.programSize();
+  if (size > programLengthMax) throw new Error('it repeats too much');
+  return {
+    source,
+    size,
+    matches: (text) => (costOf(program, text.length) > callStepsMax ? undefined : program.matcher(text).find()),
+  };
+}
+
+/** Those of official definitions have some hundred characters. */
+const schemaPatternLengthMax = 10_000;
 
 function preparePattern(text: string, pattern: string, budget: Budget): RE2JS {
   if (!known.get(pattern)) budget.charge(patternLengthMax + stepsOfUnicodeClass * countUnicodeClasses(pattern));

@@ -11,7 +11,7 @@ function* problemsOf({ schema, validate, validateInSteps }: Kind, fields: object
   const object = decode(schema, { metadata: { name: 'a' }, ...fields }, () => {});
   const problems = new Problems();
   validate?.(object, undefined, problems, byServer);
-  if (validateInSteps) yield* validateInSteps(object, undefined, problems);
+  if (validateInSteps) yield* validateInSteps(object, undefined, problems, byServer);
   return problems;
 }
 const texts = (count: number): string[] => Array.from({ length: count }, (_, index) => `text-${index}`);

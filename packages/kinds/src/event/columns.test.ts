@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import type { Cell } from '@cluster-apiserver/model/kind';
 import { eventColumns } from './columns.ts';
 import type { Event } from './event.ts';
 
@@ -14,7 +15,7 @@ const event = (fields: Partial<Event>): Event => ({
   reportingInstance: '',
   ...fields,
 });
-const cells = (fields: Partial<Event>): Record<string, string | number> =>
+const cells = (fields: Partial<Event>): Record<string, Cell> =>
   Object.fromEntries(eventColumns.map(({ name, value }) => [name, value(event(fields), now)]));
 
 test('an event shows its object and its reporter', () => {
@@ -71,7 +72,7 @@ test.each<[string, Partial<Event>, object]>([
 });
 
 test('the most important columns are shown without -o wide', () => {
-  expect(eventColumns.filter(({ wide }) => !wide).map(({ name }) => name)).toEqual([
+  expect(eventColumns.filter(({ priority }) => !priority).map(({ name }) => name)).toEqual([
     'Last Seen',
     'Type',
     'Reason',

@@ -19,25 +19,25 @@ export const eventColumns: readonly Column<Event>[] = [
   {
     name: 'Subobject',
     description: 'Part of the object that the event is about.',
-    wide: true,
+    priority: 1,
     value: ({ involvedObject }) => involvedObject.fieldPath ?? '',
   },
-  { name: 'Source', description: 'Component that reported the event.', wide: true, value: formatReporter },
+  { name: 'Source', description: 'Component that reported the event.', priority: 1, value: formatReporter },
   { name: 'Message', description: 'What happened.', value: ({ message }) => (message ?? '').trim() },
   {
     name: 'First Seen',
     description: 'Time since the first occurrence.',
-    wide: true,
+    priority: 1,
     value: (event, nowMs) => formatAge(firstTimestampOf(event), nowMs),
   },
   {
     name: 'Count',
     description: 'Number of occurrences.',
-    wide: true,
+    priority: 1,
     // A single event of the newer form does not count itself.
     value: ({ series, count }) => (series ? (series.count ?? 0) : count || 1),
   },
-  { ...nameColumn, wide: true },
+  { ...nameColumn, priority: 1 },
 ];
 
 const firstTimestampOf = ({ firstTimestamp, eventTime }: Event): string | null => firstTimestamp ?? eventTime;

@@ -124,7 +124,7 @@ function validateSubject(
 const subjectsColumn = (title: string, kind: string, what: string): Column<Binding> => ({
   name: title,
   description: `${what} that the role is granted to.`,
-  wide: true,
+  priority: 1,
   value: ({ subjects = [] }) =>
     subjects
       .filter((subject) => subject.kind === kind)

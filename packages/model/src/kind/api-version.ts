@@ -1,3 +1,4 @@
+import type { SyncTask } from '@cluster-apiserver/base';
 import type { UserInfo } from '../access.ts';
 import type { Problems } from '../problems.ts';
 import type { FieldNames, ObjectSchema } from '../schema/schema.ts';
@@ -30,6 +31,13 @@ export interface ApiVersion extends ServedKind {
     problems: Problems,
     context: WriteContext,
   ) => void;
+  /** Like `validate`, in steps: for checks that may take longer than a turn of the event loop. */
+  readonly validateInSteps?: (
+    object: KubeObject,
+    current: KubeObject | undefined,
+    problems: Problems,
+    context: WriteContext,
+  ) => SyncTask<void>;
 }
 
 /** Who writes an object, and how. */

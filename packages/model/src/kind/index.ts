@@ -1,6 +1,6 @@
-export type { ApiVersion, FieldSubresource, Verb, WriteContext } from './api-version.ts';
+export { type ApiVersion, type FieldSubresource, type Verb, verbs, type WriteContext } from './api-version.ts';
 export { type BatchConversion, type Conversion, type ImmediateConversion, renameFields } from './conversion.ts';
-export { defineKind, type Kind, type VersionDeclaration } from './kind.ts';
+export { defaultOptions, defineKind, type Kind, type KindOptions, listOf, type VersionDeclaration } from './kind.ts';
 export type { ObjectOf } from './object-of.ts';
 export { keepOtherFields, dropUnwritable, fieldSubresourceOf } from './field-subresource.ts';
 export {
@@ -14,7 +14,7 @@ export { defineReview, type Review } from './review.ts';
 export { defineSubresource, type Subresource, type SubresourceReports } from './subresource.ts';
 export type { StoredForm, StoredVersions } from './storage.ts';
 export { formatAge } from './table/age.ts';
-export { ageColumn, type Column, createdAtColumn, nameColumn } from './table/column.ts';
+export { ageColumn, type Cell, type Column, createdAtColumn, nameColumn } from './table/column.ts';
 export {
   type ListMetadata,
   type MetaVersion,

@@ -119,7 +119,12 @@ export interface KindHooks<T extends KubeObject> {
   /** Adds all that is wrong with the object. */
   readonly validate?: (object: T, current: T | undefined, problems: Problems, context: WriteContext) => void;
   /** Like `validate`, in steps: for checks that may take longer than a turn of the event loop. */
-  readonly validateInSteps?: (object: T, current: T | undefined, problems: Problems) => SyncTask<void>;
+  readonly validateInSteps?: (
+    object: T,
+    current: T | undefined,
+    problems: Problems,
+    context: WriteContext,
+  ) => SyncTask<void>;
   /** Warnings for the writer of a valid object. */
   readonly warnings?: (object: T, current: T | undefined) => readonly string[];
   /** A deletion in two steps, like that of namespaces: the first one only marks the object. */
@@ -143,7 +148,8 @@ export interface Kind extends ApiVersion, KindOptions<KubeObject>, KindHooks<Kub
   readonly fieldsOf: ((object: KubeObject) => Readonly<Record<string, string>>) | undefined;
 }
 
-const defaultOptions: Omit<KindOptions<KubeObject>, 'unknownSelectorField'> = {
+/** What most kinds are like. */
+export const defaultOptions: Omit<KindOptions<KubeObject>, 'unknownSelectorField'> = {
   shortNames: [],
   namespaced: true,
   verbs,
@@ -279,16 +285,7 @@ function formOf(
   return {
     apiVersion: apiVersionOf({ group, version }),
     schema,
-    listSchema: object(
-      {
-        ...typeMeta,
-        metadata: field(1, listMeta, 'Standard list metadata.', 'always'),
-        items: field(2, list(schema, 'atomic'), 'The objects.', 'always'),
-      },
-      {
-        publication: publicationOf({ group, version, kind: `${kind}List` }, `A list of ${plural}.`, ['items']),
-      },
-    ),
+    listSchema: listOf(schema, { group, version, kind: `${kind}List` }, plural),
     hasProtobuf: hasNumbers(fields, kind),
     subresourceForms: [
       ...subresources,
@@ -305,6 +302,17 @@ function formOf(
     ],
   };
 }
+
+/** The schema of lists of objects. */
+export const listOf = (schema: ObjectSchema, names: GroupVersionKind, plural: string): ObjectSchema =>
+  object(
+    {
+      ...typeMeta,
+      metadata: field(1, listMeta, 'Standard list metadata.', 'always'),
+      items: field(2, list(schema, 'atomic'), 'The objects.', 'always'),
+    },
+    { publication: publicationOf(names, `A list of ${plural}.`, ['items']) },
+  );
 
 /** Whether the fields have protobuf numbers: either all of them or none. */
 function hasNumbers(fields: FieldDeclarations, kind: string): boolean {

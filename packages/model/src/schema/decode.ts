@@ -33,6 +33,8 @@ export function decode<Value>(
 export interface DecodeOptions {
   /** In structural objects: what is applied may set no field to null, and validation has to see it. */
   readonly keepsNulls?: boolean;
+  /** In structural objects: whether absent fields get their defaults; true by default. */
+  readonly addsDefaults?: boolean;
   /**
    * Takes all that is wrong in declared objects, also by the rules of their values; in place of a value of a wrong type is
    * an empty one. Without it the first value of a wrong type ends the decoding, and values are not validated.
@@ -57,11 +59,16 @@ class Decoder {
   readonly #path: Step[] = [];
   readonly #unknownField: (path: Path) => void;
   readonly #keepsNulls: boolean;
+  readonly #addsDefaults: boolean;
   readonly #problems: Problems | undefined;
 
-  constructor(unknownField: (path: Path) => void, { keepsNulls = false, problems }: DecodeOptions) {
+  constructor(
+    unknownField: (path: Path) => void,
+    { keepsNulls = false, addsDefaults = true, problems }: DecodeOptions,
+  ) {
     this.#unknownField = unknownField;
     this.#keepsNulls = keepsNulls;
+    this.#addsDefaults = addsDefaults;
     this.#problems = problems;
   }
 
@@ -195,8 +202,9 @@ class Decoder {
   }
 
   #kept(schema: Schema, value: unknown): unknown {
-    if (value === undefined) return schema.default;
-    if (value === null) return this.#keepsNulls || schema.nullable || schema.type === 'any' ? null : schema.default;
+    const absent = this.#addsDefaults ? schema.default : undefined;
+    if (value === undefined) return absent;
+    if (value === null) return this.#keepsNulls || schema.nullable || schema.type === 'any' ? null : absent;
     if (schema.type === 'object') return isJsonObject(value) ? this.object(schema, value) : this.#free(value, 'owned');
     if (schema.type === 'any') return this.#free(value, schema.contents ?? 'owned');
     if (schema.type !== 'list' || !Array.isArray(value)) return this.#free(value, 'owned');

@@ -9,6 +9,7 @@ export {
   watchEvent,
 } from './common.ts';
 export { decodeBase64 } from './base64.ts';
+export { fieldNames } from './schema.ts';
 export { decode, WrongTypeError } from './decode.ts';
 export { collectDefinitions, type Dialect, type JsonSchema, toJsonSchema } from './json-schema.ts';
 export { publicationOf, sharedPublication } from './publication.ts';
@@ -20,6 +21,7 @@ export {
   any,
   boolean,
   bytes,
+  type Constraints,
   double,
   type Field,
   type FieldDeclaration,

@@ -71,7 +71,7 @@ export function* validateNewObject(
   const problems = new Problems();
   validateObjectMeta(object.metadata, kind, problems);
   served.validate?.(object, undefined, problems, context);
-  if (kind.validateInSteps) yield* kind.validateInSteps(object, undefined, problems);
+  if (served.validateInSteps) yield* served.validateInSteps(object, undefined, problems, context);
   requireValid(errorKindOf(kind), object.metadata.name ?? '', problems);
   for (const warning of kind.warnings?.(object, undefined) ?? []) options.warn(warning);
   return object;

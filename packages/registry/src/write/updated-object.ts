@@ -102,7 +102,7 @@ function* validateUpdate(
   validateObjectMetaUpdate(object, live, problems);
   validateObjectMetaUpdate(object, live, problems);
   served.validate?.(object, live, problems, context);
-  if (kind.validateInSteps) yield* kind.validateInSteps(object, live, problems);
+  if (served.validateInSteps) yield* served.validateInSteps(object, live, problems, context);
   requireValid(errorKindOf(kind), object.metadata.name ?? '', problems);
   for (const warning of kind.warnings?.(object, live) ?? []) options.warn(warning);
   yield;

@@ -6,14 +6,16 @@ export interface Column<T extends KubeObject> {
   readonly name: string;
   readonly description: string;
   /** `name` marks the column by which a person names the object. */
-  readonly format?: 'name';
-  /** The type of the cells, if it is not text. */
-  readonly type?: 'date' | 'integer';
-  /** Whether it is only shown by `kubectl get -o wide`. */
-  readonly wide?: boolean;
+  readonly format?: string;
+  /** The type of the cells, such as `date` or `integer`, if it is not text. */
+  readonly type?: string;
+  /** Above 0, it is only shown by `kubectl get -o wide`. */
+  readonly priority?: number;
   /** Depends on the time, because tables show ages. */
-  readonly value: (object: T, nowMs: number) => string | number;
+  readonly value: (object: T, nowMs: number) => Cell;
 }
+
+export type Cell = string | number | boolean | null;
 
 export const nameColumn: Column<KubeObject> = {
   name: 'Name',

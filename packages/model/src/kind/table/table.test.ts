@@ -53,7 +53,7 @@ test('a kind without columns is shown by name and age', () => {
 });
 
 test('a kind with columns is shown by them, and wide ones have a lower priority', () => {
-  const watts: Column<Lamp> = { name: 'Watts', description: '', wide: true, value: ({ watts = 0 }) => watts };
+  const watts: Column<Lamp> = { name: 'Watts', description: '', priority: 1, value: ({ watts = 0 }) => watts };
   const table = tableOf(kind([watts, nameColumn]), [lamp('a')], {}, options);
   expect(table.columnDefinitions).toMatchObject([
     { name: 'Watts', priority: 1 },

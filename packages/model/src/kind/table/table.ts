@@ -1,7 +1,7 @@
 import { unreachable } from '@cluster-apiserver/base';
 import type { KubeObject } from '../object.ts';
 import type { EncodableKind } from '../served-kind.ts';
-import type { Column } from './column.ts';
+import type { Cell } from './column.ts';
 import { type ListMetadata, type MetaVersion, metaApiVersion, partialObjectMetadata } from './partial-metadata.ts';
 
 export interface TableOptions {
@@ -22,13 +22,13 @@ export interface Table {
 }
 export interface ColumnDefinition {
   readonly name: string;
-  readonly type: 'string' | NonNullable<Column<KubeObject>['type']>;
+  readonly type: string;
   readonly format: string;
   readonly description: string;
   readonly priority: number;
 }
 export interface Row {
-  readonly cells: readonly (string | number)[];
+  readonly cells: readonly Cell[];
   /** Null if not requested; as in kube-apiserver it is never absent. */
   readonly object: object | null;
 }
@@ -52,12 +52,12 @@ export const tableOf = (
 
 const columnDefinitions = ({ columns }: EncodableKind): ColumnDefinition[] =>
   columns.map(
-    ({ name, description, type, format = '', wide = false }): ColumnDefinition => ({
+    ({ name, description, type, format = '', priority = 0 }): ColumnDefinition => ({
       name,
       type: type ?? 'string',
       format,
       description,
-      priority: wide ? 1 : 0,
+      priority,
     }),
   );
 

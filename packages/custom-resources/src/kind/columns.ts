@@ -1,0 +1,71 @@
+import { isRawNumber, numberOf } from '@cluster-apiserver/model/json';
+import {
+  ageColumn,
+  type Cell,
+  type Column,
+  formatAge,
+  type KubeObject,
+  nameColumn,
+} from '@cluster-apiserver/model/kind';
+import { type JsonPath, JsonPathError, parseJsonPath } from '../json-path.ts';
+import type { DefinedColumn } from './definition.ts';
+
+/** The columns of a version. One that cannot be read ends the columns, as in kube-apiserver. */
+export function columnsOf(defined: readonly DefinedColumn[] = []): readonly Column<KubeObject>[] {
+  if (defined.length === 0) return [nameColumn, ageColumn];
+  const columns: Column<KubeObject>[] = [nameColumn];
+  for (const declared of defined) {
+    const path = findPath(declared.jsonPath);
+    if (!path) break;
+    columns.push(columnOf(declared, path));
+  }
+  return columns;
+}
+
+function findPath(text: string): JsonPath | undefined {
+  try {
+    return parseJsonPath(text);
+  } catch (error) {
+    if (error instanceof JsonPathError) return undefined;
+    throw error;
+  }
+}
+
+function columnOf({ name, type, format, description, priority = 0, jsonPath }: DefinedColumn, path: JsonPath) {
+  return {
+    name,
+    type,
+    ...(format && { format }),
+    description: description || `Custom resource definition column (in JSONPath format): ${jsonPath}`,
+    priority,
+    value: (object: KubeObject, nowMs: number) => cellOf(type, path.first(object), nowMs),
+  };
+}
+
+/** Null for a value of another type than that of the column. A text shows anything. */
+function cellOf(type: string, value: unknown, nowMs: number): Cell {
+  if (value === undefined) return null;
+  const number = typeof value === 'number' || isRawNumber(value) ? numberOf(value) : undefined;
+  switch (type) {
+    case 'integer':
+      return number === undefined ? null : Math.trunc(number);
+    case 'number':
+      return number ?? null;
+    case 'boolean':
+      return typeof value === 'boolean' ? value : null;
+    case 'date':
+      return typeof value === 'string' ? ageOf(value, nowMs) : null;
+    default:
+      return textOf(value);
+  }
+}
+
+function ageOf(time: string, nowMs: number): string {
+  return Number.isNaN(Date.parse(time)) || !isTime.test(time) ? '<invalid>' : formatAge(time, nowMs);
+}
+const isTime = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d/;
+
+function textOf(value: unknown): string {
+  if (value === null) return '<no value>';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

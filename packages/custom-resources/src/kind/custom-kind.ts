@@ -1,0 +1,156 @@
+import { requireValue, type SyncTask } from '@cluster-apiserver/base';
+import type { Problems } from '@cluster-apiserver/model';
+import { canonicalForm } from '@cluster-apiserver/model/codec';
+import { increment, sameJson } from '@cluster-apiserver/model/json';
+import {
+  type ApiVersion,
+  defaultOptions,
+  type FieldSubresource,
+  type ImmediateConversion,
+  type Kind,
+  type KindOptions,
+  type KubeObject,
+  listOf,
+  verbs,
+} from '@cluster-apiserver/model/kind';
+import {
+  decode,
+  fieldNames,
+  type ObjectSchema,
+  publicationOf,
+  validateParts,
+  validateValue,
+} from '@cluster-apiserver/model/schema';
+import { compileSchema } from '../schema/compile-schema.ts';
+import { type JsonPath, parseJsonPath } from '../json-path.ts';
+import { columnsOf } from './columns.ts';
+import type { Definition, DefinedVersion } from './definition.ts';
+
+const statusSubresource: FieldSubresource = {
+  name: 'status',
+  verbs: ['get', 'patch', 'update'],
+  fields: ['status'],
+  givenOnCreate: false,
+  keepsMetadata: true,
+};
+
+/** Makes the kind of a valid definition whose names are accepted, in steps. */
+export function* customKind(definition: Definition): SyncTask<Kind> {
+  const { group, scope, versions } = definition.spec;
+  const { plural, singular, shortNames = [], kind, listKind, categories } = definition.status.acceptedNames;
+  const names = { group, plural, kind, singular: singular || kind.toLowerCase(), shortNames };
+  const all = versions ?? [];
+  const storage = requireValue(
+    all.find((version) => version.storage),
+    'a valid definition has a version in which objects are stored',
+  );
+  const common: Common = {
+    ...defaultOptions,
+    ...names,
+    ...(categories && categories.length > 0 && { categories }),
+    namespaced: scope === 'Namespaced',
+    verbs,
+    storedAs: { group, version: storage.name, kind },
+    listKind: listKind || `${kind}List`,
+    unknownSelectorField: (name: string) => `field label not supported: ${name}`,
+  };
+  const stored = yield* versionOf(common, storage);
+  const whole: Kind = {
+    ...common,
+    ...stored,
+    qualifiedFinalizers: false,
+    updateNeedsVersion: true,
+    versions: [],
+    conversion: renamingVersions,
+    storage: { prefix: `${group}/${plural}`, form: canonicalForm },
+    prepare: (written, current, { subresource }) => withGeneration(written, current, subresource === 'status'),
+    fieldsOf: selectorOf(all),
+  };
+  const others: ApiVersion[] = [];
+  for (const version of all) if (version !== storage) others.push(yield* versionOf(common, version));
+  return Object.assign(whole, { versions: [whole, ...others] });
+}
+
+/** What all versions of a kind have in common. */
+type Common = KindOptions<KubeObject> &
+  Pick<Kind, 'group' | 'plural' | 'kind' | 'singular' | 'categories' | 'storedAs'> & { readonly listKind: string };
+
+function* versionOf(common: Common, declared: DefinedVersion): SyncTask<ApiVersion> {
+  const { group, kind, plural, listKind } = common;
+  const version = declared.name;
+  const described = declared.schema?.openAPIV3Schema ?? {};
+  const compiled = yield* compileSchema(described);
+  const schema: ObjectSchema<KubeObject> = {
+    ...compiled,
+    publication: publicationOf({ group, version, kind }, described.description ?? ''),
+  };
+  const fieldSubresources = declared.subresources?.status ? [statusSubresource] : [];
+  const selectable = (declared.selectableFields ?? []).map(({ jsonPath }) => jsonPath.slice(1));
+  const apiVersion = `${group}/${version}`;
+  return {
+    ...common,
+    version,
+    apiVersion,
+    description: described.description ?? '',
+    schema,
+    listSchema: listOf(schema, { group, version, kind: listKind }, plural),
+    hasProtobuf: false,
+    isServed: declared.served,
+    subresources: [],
+    fieldSubresources,
+    subresourceForms: fieldSubresources.map(({ name, verbs: ofSubresource }) => ({
+      name,
+      verbs: ofSubresource,
+      ...{ group, version, kind, schema },
+    })),
+    columns: columnsOf(declared.additionalPrinterColumns),
+    fieldNames: fieldNames({}),
+    selectable: Object.fromEntries(selectable.map((name) => [name, name])),
+    validateInSteps: (written, current, problems) => validateObject(schema, written, current, problems),
+  };
+}
+
+/** In the form of the version, by its schema. */
+function* validateObject(
+  schema: ObjectSchema<KubeObject>,
+  written: KubeObject,
+  current: KubeObject | undefined,
+  problems: Problems,
+): SyncTask<void> {
+  yield* validateValue(schema, written, current, problems);
+  yield* validateParts(schema, written, current, problems);
+}
+
+/** Versions differ in what their schemas know: another version prunes what it does not, and shows none of its own defaults. */
+const renamingVersions: ImmediateConversion = {
+  isImmediate: true,
+  convert: (held, from, to) =>
+    from === to
+      ? held
+      : decode(to.schema, { ...held, apiVersion: to.apiVersion }, () => {}, { keepsNulls: true, addsDefaults: false }),
+};
+
+/** Counts changes of anything but the metadata, and the status that has a path of its own. */
+function withGeneration(written: KubeObject, current: KubeObject | undefined, isStatus: boolean): KubeObject {
+  const before = current?.metadata.generation ?? 0;
+  const isChanged = !current || (!isStatus && !sameJson(contentOf(written), contentOf(current)));
+  return { ...written, metadata: { ...written.metadata, generation: isChanged ? increment(before) : before } };
+}
+
+const contentOf = ({ kind: _kind, apiVersion: _version, metadata: _metadata, ...content }: KubeObject): object =>
+  content;
+
+/** The values of all fields that one of the versions lets clients select by. */
+function selectorOf(versions: readonly DefinedVersion[]): Kind['fieldsOf'] {
+  const paths = new Map<string, JsonPath>();
+  for (const { selectableFields = [] } of versions)
+    for (const { jsonPath } of selectableFields) paths.set(jsonPath.slice(1), parseJsonPath(jsonPath));
+  if (paths.size === 0) return undefined;
+  return (held) => Object.fromEntries(Array.from(paths, ([name, path]) => [name, textOf(path.first(held))]));
+}
+
+/** Values compare as texts. */
+function textOf(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

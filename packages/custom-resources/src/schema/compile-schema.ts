@@ -1,0 +1,192 @@
+import type { SyncTask } from '@cluster-apiserver/base';
+import { compileSchemaPattern } from '@cluster-apiserver/expressions';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
+import {
+  boolean,
+  type Constraints,
+  decode,
+  double,
+  emptied,
+  int64,
+  intOrString,
+  list,
+  type ListSchema,
+  type ObjectSchema,
+  type Schema,
+  string,
+  structural,
+  unstructured,
+  type ValueRules,
+} from '@cluster-apiserver/model/schema';
+import { findFormat } from './formats.ts';
+import type { JsonSchema } from './json-schema.ts';
+
+/** Compiles the schema of a version, which is a valid structural schema, in steps. */
+export function* compileSchema(root: JsonSchema): SyncTask<ObjectSchema<KubeObject>> {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the schema of the root has the metadata of every object
+  return (yield* new Compiler().root(root)) as ObjectSchema<KubeObject>;
+}
+
+/** What every object has; its metadata may have rules. */
+const ofEveryObject = new Set(['apiVersion', 'kind', 'metadata']);
+
+/** Schemas that are compiled in one step. */
+const nodesPerStep = 50;
+
+class Compiler {
+  #nodes = 0;
+
+  *root(json: JsonSchema): SyncTask<ObjectSchema> {
+    const metadata = json.properties?.['metadata'];
+    const rules = metadata && (yield* this.#rulesOf(metadata, true));
+    const compiled = yield* this.#object(json, { isRoot: true, ...(rules && { metadata: rules }) });
+    return { ...compiled, ...(yield* this.#constraintsOf(json, compiled)) };
+  }
+
+  *#schema(json: JsonSchema): SyncTask<Schema> {
+    if (++this.#nodes % nodesPerStep === 0) yield;
+    const bare = yield* this.#bare(json);
+    return { ...bare, ...(yield* this.#constraintsOf(json, bare)) };
+  }
+
+  *#bare(json: JsonSchema): SyncTask<Schema> {
+    if (json['x-kubernetes-int-or-string']) return intOrString;
+    switch (json.type) {
+      case 'array':
+        return list(yield* this.#schema(itemsOf(json) ?? {}), sharingOf(json));
+      case 'boolean':
+        return boolean;
+      case 'integer':
+        return int64;
+      case 'number':
+        return double;
+      case 'string':
+        return string;
+      case 'object':
+        return yield* this.#object(json);
+      default:
+        return json.properties ? yield* this.#object(json) : unstructured;
+    }
+  }
+
+  *#object(
+    json: JsonSchema,
+    options: { readonly isRoot?: boolean; readonly metadata?: ValueRules } = {},
+  ): SyncTask<ObjectSchema> {
+    const isResource = options.isRoot === true || json['x-kubernetes-embedded-resource'] === true;
+    const fields: [string, Schema][] = [];
+    for (const [name, property] of Object.entries(json.properties ?? {}))
+      if (!isResource || !ofEveryObject.has(name)) fields.push([name, yield* this.#schema(property)]);
+    const rest = yield* this.#restOf(json);
+    return structural(fields, {
+      ...options,
+      ...(rest && { rest }),
+      atomic: json['x-kubernetes-map-type'] === 'atomic',
+      embeddedResource: json['x-kubernetes-embedded-resource'] ?? false,
+    });
+  }
+
+  *#restOf(json: JsonSchema): SyncTask<Schema | undefined> {
+    const { additionalProperties } = json;
+    if (json['x-kubernetes-preserve-unknown-fields']) return unstructured;
+    if (additionalProperties === true) return emptied;
+    return additionalProperties ? yield* this.#schema(additionalProperties) : undefined;
+  }
+
+  *#constraintsOf(json: JsonSchema, bare: Schema): SyncTask<Constraints> {
+    const rules = yield* this.#rulesOf(json, false);
+    const expressions = json['x-kubernetes-validations'];
+    const constraints: Constraints = {
+      ...(json.nullable && { nullable: true }),
+      ...(rules && { rules }),
+      ...(expressions && { expressions }),
+    };
+    if (json.default === undefined) return constraints;
+    return { ...constraints, default: canonicalValue({ ...bare, ...constraints }, json.default) };
+  }
+
+  /** `isWhole`: with what it says about its members and entries, for a part of the rules of another schema. */
+  *#rulesOf(json: JsonSchema, isWhole: boolean): SyncTask<ValueRules | undefined> {
+    if (++this.#nodes % nodesPerStep === 0) yield;
+    const { minimum, maximum, pattern, format, required = [], enum: choices = [] } = json;
+    const known = format === undefined ? undefined : findFormat(json.type, format);
+    const rules: ValueRules = {
+      ...(choices.length > 0 && { enum: choices }),
+      ...(minimum !== undefined && { minimum: boundOf(minimum, json.exclusiveMinimum) }),
+      ...(maximum !== undefined && { maximum: boundOf(maximum, json.exclusiveMaximum) }),
+      ...(pattern !== undefined && { pattern: compileSchemaPattern(pattern) }),
+      ...(known && { format: known }),
+      ...(required.length > 0 && { required }),
+      ...plainRulesOf(json),
+      ...(yield* this.#alternativesOf(json)),
+      ...(isWhole && (yield* this.#insideOf(json))),
+    };
+    return Object.keys(rules).length === 0 ? undefined : rules;
+  }
+
+  *#alternativesOf(json: JsonSchema): SyncTask<ValueRules> {
+    // An integer or a text has to say so, which its type says already.
+    const isRedundant = json['x-kubernetes-int-or-string'] === true;
+    const allOf = yield* this.#each(json.allOf);
+    const anyOf = isRedundant ? undefined : yield* this.#each(json.anyOf);
+    const oneOf = yield* this.#each(json.oneOf);
+    return {
+      ...(allOf && { allOf }),
+      ...(anyOf && { anyOf }),
+      ...(oneOf && { oneOf }),
+      ...(json.not && { not: (yield* this.#rulesOf(json.not, true)) ?? {} }),
+    };
+  }
+
+  *#each(alternatives: readonly JsonSchema[] = []): SyncTask<readonly ValueRules[] | undefined> {
+    const all: ValueRules[] = [];
+    for (const one of alternatives) all.push((yield* this.#rulesOf(one, true)) ?? {});
+    return all.length === 0 ? undefined : all;
+  }
+
+  *#insideOf(json: JsonSchema): SyncTask<ValueRules> {
+    const properties = new Map<string, ValueRules>();
+    for (const [name, property] of Object.entries(json.properties ?? {}))
+      properties.set(name, (yield* this.#rulesOf(property, true)) ?? {});
+    const { additionalProperties } = json;
+    const others =
+      typeof additionalProperties === 'object' ? yield* this.#rulesOf(additionalProperties, true) : undefined;
+    const entry = itemsOf(json);
+    const items = entry && (yield* this.#rulesOf(entry, true));
+    return {
+      ...(properties.size > 0 && { properties }),
+      ...(others && { additionalProperties: others }),
+      ...(items && { items }),
+    };
+  }
+}
+
+/** A structural schema has one schema for all entries. */
+const itemsOf = ({ items }: JsonSchema): JsonSchema | undefined =>
+  items !== undefined && 'length' in items ? items[0] : items;
+
+const boundOf = (value: number, isExclusive = false) => ({ value, isExclusive });
+
+function plainRulesOf(json: JsonSchema): ValueRules {
+  const { multipleOf, minLength, maxLength, minItems, maxItems, minProperties, maxProperties } = json;
+  const plain = { multipleOf, minLength, maxLength, minItems, maxItems, minProperties, maxProperties };
+  return Object.fromEntries(Object.entries(plain).filter(([, value]) => value !== undefined));
+}
+
+function sharingOf(json: JsonSchema): ListSchema['sharing'] {
+  const type = json['x-kubernetes-list-type'];
+  const [first, ...others] = json['x-kubernetes-list-map-keys'] ?? [];
+  if (type === 'map' && first !== undefined) return { keys: [first, ...others], isReplacedByPatch: true };
+  return type === 'set' ? 'set' : 'atomic';
+}
+
+/** A default as it stands in objects: with the defaults of what is in it. */
+function canonicalValue(schema: Schema, value: unknown): unknown {
+  const decoded = decode<Record<string, unknown>>(
+    { type: 'object', fields: new Map(), atomic: false, rest: schema, structural: plainObject },
+    { value },
+    () => {},
+  );
+  return decoded['value'];
+}
+const plainObject = { first: [], added: [], embeddedResource: false };
