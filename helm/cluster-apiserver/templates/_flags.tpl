@@ -14,6 +14,7 @@
   "shutdown-delay-duration" (printf "%ds" (int .Values.shutdown.delaySeconds))
   "request-timeout" (printf "%ds" (int .Values.requestTimeoutSeconds))
 -}}
+{{- if eq .Values.tls.source "generated" -}}{{- $_ := set $flags "root-ca-file" (printf "%s/tls/ca.crt" $directory) -}}{{- end -}}
 {{- if include "cluster-apiserver.etcdSecret" . -}}
 {{- $tls := ternary (dict "caKey" "ca.crt" "certKey" "tls.crt" "keyKey" "tls.key") .Values.etcd.tls .Values.etcd.bundled.enabled -}}
 {{- if $tls.caKey -}}{{- $_ := set $flags "etcd-cafile" (printf "%s/etcd/%s" $directory $tls.caKey) -}}{{- end -}}

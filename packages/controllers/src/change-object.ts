@@ -87,4 +87,4 @@ export async function unlessGone(write: Promise<unknown>): Promise<void> {
 }
 
 /** Controllers have no client to send warnings to. */
-const ignoreWarning = (): void => {};
+export const ignoreWarning = (): void => {};

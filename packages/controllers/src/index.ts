@@ -1,6 +1,7 @@
 export { ServedDefinitions } from './custom-resources/serve-definitions.ts';
 export { type ControllerMeasures, createControllerMeasures } from './controller-measures.ts';
 export { controllers } from './controllers.ts';
+export type { ControllerServices } from './run-controller.ts';
 export {
   type DefaultRoleOptions,
   reconcileDefaultRoles,

@@ -3,6 +3,7 @@ import type {
   ClusterRole,
   ClusterRoleBinding,
   CustomResourceDefinition,
+  ConfigMap,
   Namespace,
   ResourceQuota,
   Role,
@@ -16,6 +17,7 @@ interface ObjectsByKind {
   readonly ClusterRole: ClusterRole;
   readonly ClusterRoleBinding: ClusterRoleBinding;
   readonly CustomResourceDefinition: CustomResourceDefinition;
+  readonly ConfigMap: ConfigMap;
   readonly Namespace: Namespace;
   readonly ResourceQuota: ResourceQuota;
   readonly Role: Role;

@@ -1,4 +1,5 @@
 import { asError, type Clock, type Random } from '@cluster-apiserver/base';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { ApiSnapshot, CachedObject, LiveApi, Resource } from '@cluster-apiserver/registry';
 import { type Call, type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
 import type { Log } from '@cluster-apiserver/telemetry';
@@ -19,10 +20,20 @@ export interface ControllerOptions {
   readonly measures: ControllerMeasures;
 }
 
+/** What some controllers need of the server besides its objects. */
+export interface ControllerServices {
+  /** Creates an object as a request of the server to itself: with admission, and audited. */
+  readonly create: (resource: Resource, object: KubeObject, call: Call) => Promise<unknown>;
+  /** With which clients verify the server, in PEM; undefined if they are unknown. */
+  readonly rootCertificates: () => string | undefined;
+}
+
 /** A controller that reconciles the objects of one kind, each by its key. */
 export interface Controller {
   /** How many objects are reconciled at a time. */
   readonly workers: number;
+  /** After failures of an object. */
+  readonly pauses?: { readonly firstMs: number; readonly maxMs: number };
   /** The resource that the keys are of. */
   readonly reconciled: Resource;
   /** The resources whose changes it follows, of what is served at each time. */
@@ -62,8 +73,8 @@ interface Failure {
   readonly cause: unknown;
 }
 
-/** Pauses after failures, which are nearly always those of the storage. */
-const pauses = { firstMs: 50, maxMs: 5_000 };
+/** For failures that are nearly always those of the storage. */
+const storagePauses = { firstMs: 50, maxMs: 5_000 };
 
 /**
  * Runs a controller until the signal aborts, and resolves when no work is running any more. Rejects with what `changed`
@@ -71,7 +82,7 @@ const pauses = { firstMs: 50, maxMs: 5_000 };
  */
 export async function runController(
   { api, clock, random, signal, log, measures }: ControllerOptions,
-  { workers, reconciled, followed, start }: Controller,
+  { workers, pauses = storagePauses, reconciled, followed, start }: Controller,
 ): Promise<void> {
   const pace = createPace(clock, signal);
   const queue = new RetryQueue<string>({

@@ -55,6 +55,7 @@ export function createReplicaPrograms(
     };
     const defaults = {
       'shutdown-delay-duration': shutdownDelay,
+      'root-ca-file': home.ca,
       'service-account-issuer': address,
       'service-account-signing-key-file': home.signingKey,
       ...(encrypted && {

@@ -60,6 +60,7 @@ export {
   createAccountTokenAuthenticator,
 } from './authentication/service-account/service-account-tokens.ts';
 export { createTokenIssuer } from './authentication/service-account/token-issuer.ts';
+export { serverUser } from './server-user.ts';
 export { createStaticTokenAuthenticator, TokenFileError } from './authentication/static-tokens.ts';
 export type { TokenAnswer, TokenAuthenticator } from './authentication/token-authenticator.ts';
 export { TokenRejectedError } from './authentication/token-rejected-error.ts';

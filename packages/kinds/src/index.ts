@@ -48,6 +48,7 @@ export {
 } from './api-extensions/custom-resource-definition.ts';
 export type { WebhookConfiguration } from './admission-registration/webhook.ts';
 export { contentFinalizer, type Namespace, namespaceKind, type NamespaceCondition } from './namespace/namespace.ts';
+export type { ConfigMap } from './config/config-map.ts';
 export { countedNames } from './limits/counted-names.ts';
 export { isQuotaName } from './limits/resource-names.ts';
 export { isScoped, type ResourceQuota } from './limits/resource-quota.ts';

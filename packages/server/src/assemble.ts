@@ -20,6 +20,8 @@ import { publishVersion } from './observability/version-measures.ts';
 import { createStatusDocuments } from './serving/status-documents.ts';
 import { getVersionInfo } from './version.ts';
 import { startControllers } from './controllers/controllers.ts';
+import { openRootCertificates } from './controllers/root-certificates.ts';
+import { createStartupReader } from './files/startup-files.ts';
 import { createFindReferent } from './authentication/find-referent.ts';
 import { openListener } from './serving/listener.ts';
 import { createLoopback } from './api/loopback.ts';
@@ -28,6 +30,7 @@ import { startSystemNamespaces } from './api/namespaces.ts';
 import { createRequestHandler } from './serving/request-handler.ts';
 import { openResources } from './api/served-resources.ts';
 import { openServiceAccountTokens } from './authentication/service-account-tokens.ts';
+import { followServingCertificate } from './serving/serving-certificate.ts';
 import { addShutdownCheck } from './serving/shutdown.ts';
 import { openTracing } from './observability/tracing.ts';
 
@@ -87,7 +90,8 @@ export async function assemble(
     );
     const auditor = await openAudit(settings.audit, context, cleanup);
     const userAgent = `cluster-apiserver/${version.gitVersion}`;
-    namespaces?.connect(createLoopback({ random, admission, auditor, userAgent }));
+    const loopback = createLoopback({ random, admission, auditor, userAgent });
+    namespaces?.connect(loopback);
     const shownFlags = formatFlags(flags);
     const handler = createRequestHandler(
       serving,
@@ -115,15 +119,21 @@ export async function assemble(
     serveDefinitions(api, context, cleanup);
     rbac?.startDefaultRoles();
     startSystemNamespaces(settings.admission.systemNamespaces, served, context, cleanup);
+    const certificate = await followServingCertificate(serving, context, cleanup);
+    const rootCertificates = await openRootCertificates(
+      settings.controllers.rootCaFile,
+      certificate,
+      createStartupReader(context),
+    );
     const { ownPrefix, compactionIntervalMs } = storage;
     const resign = startControllers(
       settings.controllers,
-      { client, api, ownPrefix, compactionIntervalMs },
+      { client, api, ownPrefix, compactionIntervalMs, services: { create: loopback.create, rootCertificates } },
       context,
       cleanup,
     );
     const requestsCertificates = (authentication.clientCaFile ?? authentication.frontProxies.caFile) !== undefined;
-    const listener = await openListener(handler, { ...serving, requestsCertificates }, context, cleanup);
+    const listener = await openListener(handler, certificate, { ...serving, requestsCertificates }, context, cleanup);
     return {
       host: serving.host,
       port: listener.port,

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { builtLauncher } from './built-launcher.ts';
 import { StartError } from './repeatable-errors.ts';
 import { createEncryptionConfiguration } from './encryption-configuration.ts';
+import { withoutNamespaceObjects } from './without-namespace-objects.ts';
 
 /** A whole cluster, started like `npm start`, for tests that inject faults into its processes. */
 export interface Cluster {
@@ -60,10 +61,14 @@ export async function startCluster({
   const encrypted = launcherEncrypts
     ? []
     : [`--encryption-provider-config=${encryptionFile}`, '--encryption-provider-config-automatic-reload=true'];
-  const child = spawn(process.execPath, [builtLauncher, ...own, '--', ...encrypted, ...replicaFlags], {
-    // The launcher stops the cluster when this process exits and closes the channel.
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-  });
+  const child = spawn(
+    process.execPath,
+    [builtLauncher, ...own, '--', ...encrypted, ...withoutNamespaceObjects(replicaFlags)],
+    {
+      // The launcher stops the cluster when this process exits and closes the channel.
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    },
+  );
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text) => (output += text));
   const stop = async (): Promise<void> => {

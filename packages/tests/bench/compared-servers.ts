@@ -79,7 +79,11 @@ export async function startBenchServer({
   };
   const served = [`--secure-port=${port}`, '--bind-address=127.0.0.1', `--cert-dir=${certificates}`];
   const stored = [`--etcd-servers=${endpoints.join()}`, `--etcd-prefix=/${name}`];
-  const rest = [`--token-auth-file=${tokens}`, '--controllers=-garbage-collector', ...flags];
+  const rest = [
+    `--token-auth-file=${tokens}`,
+    '--controllers=namespace-controller,clusterrole-aggregation-controller',
+    ...flags,
+  ];
   const log = fs.openSync(path.join(home, `${name}.log`), 'a');
   const server = spawn('env', [...node, ...served, ...stored, ...rest], { stdio: ['ignore', 'ignore', log], env });
   fs.closeSync(log);

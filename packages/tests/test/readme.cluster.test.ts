@@ -12,7 +12,7 @@ const answerMs = 20_000;
 let cluster: Cluster;
 const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'readme-'));
 beforeAll(async () => {
-  cluster = await startCluster({ replicas: 2, etcdMembers: 1 });
+  cluster = await startCluster({ replicas: 2, etcdMembers: 1, replicaFlags: ['--controllers=*'] });
   fs.mkdirSync(path.join(directory, '.cluster'));
   fs.writeFileSync(path.join(directory, '.cluster', 'ca.crt'), cluster.ca);
   fs.writeFileSync(path.join(directory, '.cluster', 'admin.token'), cluster.token);

@@ -12,6 +12,7 @@ import { assemble, auditFiles, parseFlags, type Server, type Environment } from 
 import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
 import { createLog } from '@cluster-apiserver/telemetry';
 import { createEncryptionConfiguration } from '@cluster-apiserver/testkit/encryption-configuration';
+import { withoutNamespaceObjects } from '@cluster-apiserver/testkit/without-namespace-objects';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 
@@ -99,7 +100,7 @@ export async function serveKinds(
     '--token-auth-file=tokens',
     `--etcd-servers=${etcd.endpoints.join(',')}`,
     ...(encryption === undefined ? [`${encryptionFlag}=default-encryption.json`] : []),
-    ...more.filter((flag) => flag !== withoutEncryption),
+    ...withoutNamespaceObjects(more).filter((flag) => flag !== withoutEncryption),
   ]);
   const logLines: string[] = [];
   let isWaiting = false;

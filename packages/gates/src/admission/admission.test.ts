@@ -6,6 +6,7 @@ import { type AdmissionPlugin, type AdmissionContext, createAdmission } from './
 import { chooseAdmissionPlugins, describeUnknownPlugin } from './choose-plugins.ts';
 import { alwaysDenyWrites } from './always-deny.ts';
 import { createNamespaceExists } from './namespace-exists.ts';
+import { serverUser } from '../server-user.ts';
 import { createNamespaceAutoProvision, createNamespaceLifecycle, type Namespaces } from './namespaces.ts';
 
 const context = contextOf({ object: { metadata: { name: 'a' }, words: [] } });
@@ -154,6 +155,12 @@ describe('The plugins of namespaces', () => {
   });
 
   const missing = { reason: 'NotFound', message: 'namespaces "none" not found' };
+  test('NamespaceAutoProvision brings no namespace back for the server itself', async () => {
+    const plugin = createAdmission([createNamespaceAutoProvision(namespaces({}))]);
+    await expect(plugin.validate({ ...context, namespace: 'none', user: serverUser })).rejects.toMatchObject(missing);
+    expect(made).toEqual([]);
+  });
+
   test.each<[string, Partial<AdmissionContext>, object | readonly object[]]>([
     ['a creation in a namespace', { namespace: 'there' }, [{ key: 'there', revision: 1 }]],
     ['a creation in a namespace that terminates', { namespace: 'leaving' }, [{ key: 'leaving', revision: 1 }]],

@@ -1,5 +1,6 @@
 import { type Call, chain } from '@cluster-apiserver/base';
 import { forbiddenResource, notFound, StatusError } from '@cluster-apiserver/model';
+import { serverUser } from '../server-user.ts';
 import type { AdmissionPlugin, AdmissionContext, Precondition } from './admission.ts';
 
 /** The namespaces of the server, as admission needs them. */
@@ -86,6 +87,8 @@ async function provisionNamespace(
     const now = namespaces.find(namespace);
     if (now) return requireNotTerminating(now, namespace, context);
     if (context.dryRun || context.subresource !== undefined) return undefined;
+    // A controller has seen the namespace: since then it was deleted, and must not come back.
+    if (context.user === serverUser) throw namespaceNotFound(namespace);
     if (creations === creationsMax)
       throw new StatusError('ServiceUnavailable', `the namespace ${namespace} is deleted as soon as it is created`, {
         retryAfterSeconds: 1,

@@ -1,4 +1,4 @@
-import { ageColumn, defineKind, nameColumn } from '@cluster-apiserver/model/kind';
+import { ageColumn, defineKind, nameColumn, type ObjectOf } from '@cluster-apiserver/model/kind';
 import { sameJson } from '@cluster-apiserver/model/json';
 import { boolean, bytes, field, map, stringMap } from '@cluster-apiserver/model/schema';
 import { dataBytesMax, decodedBytes, sum, validateDataKeys, validateImmutable } from './data-keys.ts';
@@ -8,6 +8,8 @@ const fields = {
   binaryData: field(3, map(bytes), 'Bytes by key, as base64 in JSON and YAML. No key may be in `data` too.'),
   immutable: field(4, boolean, 'If true, data cannot be changed any more; only metadata can.', 'given'),
 };
+
+export type ConfigMap = ObjectOf<typeof fields>;
 
 /** Configuration by key, for programs to read. */
 export const configMap = defineKind({

@@ -1,17 +1,14 @@
 import { asError, type Call, type Random } from '@cluster-apiserver/base';
 import type { createAuditor } from '@cluster-apiserver/audit';
-import { type Admission, mastersGroup } from '@cluster-apiserver/gates';
-import { StatusError, type UserInfo } from '@cluster-apiserver/model';
+import { type Admission, serverUser as user } from '@cluster-apiserver/gates';
+import { StatusError } from '@cluster-apiserver/model';
 import { bytesOf } from '@cluster-apiserver/model/codec';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { create, type Outcome, type Resource } from '@cluster-apiserver/registry';
 
-/**
- * Requests that the server makes to itself, with the user and groups of kube-apiserver's loopback client: admission decides
- * on them, and they have audit events, as if a client had sent them.
- */
+/** Requests that the server makes to itself: admission decides on them, and they have audit events, as those of clients. */
 export interface Loopback {
-  create(resource: Resource, object: KubeObject, call: Call): Promise<Outcome>;
+  readonly create: (resource: Resource, object: KubeObject, call: Call) => Promise<Outcome>;
 }
 
 export interface LoopbackOptions {
@@ -22,16 +19,16 @@ export interface LoopbackOptions {
   readonly userAgent: string;
 }
 
-const user: UserInfo = { name: 'system:apiserver', groups: ['system:authenticated', mastersGroup] };
 const address = '::1';
 /** Field manager of the objects. */
 const manager = 'apiserver';
 
 export const createLoopback = ({ admission, auditor, random, userAgent }: LoopbackOptions): Loopback => ({
   create: async (resource, object, call) => {
-    const { served } = resource;
-    const path = `/${served.group === '' ? 'api' : `apis/${served.group}`}/${served.version}/${served.plural}`;
-    const { group, version, plural } = served;
+    const { group, version, plural } = resource.served;
+    const { namespace } = object.metadata;
+    const within = namespace === undefined ? '' : `/namespaces/${namespace}`;
+    const path = `/${group === '' ? 'api' : `apis/${group}`}/${version}${within}/${plural}`;
     const recorder = auditor?.begin(
       {
         auditId: random.uuid(),
@@ -44,7 +41,7 @@ export const createLoopback = ({ admission, auditor, random, userAgent }: Loopba
         info: {
           verb: 'create',
           path,
-          resource: { group, version, plural, namespace: undefined, subresource: undefined },
+          resource: { group, version, plural, namespace, subresource: undefined },
         },
       },
       undefined,
@@ -64,7 +61,7 @@ export const createLoopback = ({ admission, auditor, random, userAgent }: Loopba
       authorizeCreate: () => {},
     } as const;
     try {
-      const options = { namespace: undefined, dryRun: false, manager, requester, warn: () => {} };
+      const options = { namespace, dryRun: false, manager, requester, warn: () => {} };
       const outcome = await create(resource, object, options, call);
       recorder?.logResponseObject([bytesOf(outcome.json).toString()], outcome.json.length);
       await recorder?.logResponse(201, false);

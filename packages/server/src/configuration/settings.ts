@@ -8,6 +8,7 @@ import { authenticationSettingsOf } from '../authentication/authentication-setti
 import { authorizationFileChecks } from '../authorization/authorizers.ts';
 import { authorizationSettingsOf } from '../authorization/authorization-settings.ts';
 import { controllerSettingsOf } from '../controllers/controller-settings.ts';
+import { loadRootCertificates } from '../controllers/root-certificates.ts';
 import type { Files } from '../environment.ts';
 import { loadFlagFile, withAllFaults } from '../files/flag-files.ts';
 import { createFlagReader } from '../files/startup-files.ts';
@@ -52,7 +53,7 @@ export async function loadSettings(flags: ServerFlags, files: Files): Promise<Se
 
 /** Loads each file as it is loaded when it is put to use. */
 function checkFiles(settings: Settings, files: Files): readonly Promise<unknown>[] {
-  const { storage, serving, authentication, authorization, admission, audit, tracingFile } = settings;
+  const { storage, serving, authentication, authorization, admission, audit, controllers, tracingFile } = settings;
   const reader = createFlagReader(files);
   return [
     loadFlagFile(storage.encryption?.file, files, loadEncryptionConfiguration),
@@ -62,6 +63,7 @@ function checkFiles(settings: Settings, files: Files): readonly Promise<unknown>
     ...authorizationFileChecks(authorization, files),
     loadAdmission(admission, reader),
     ...auditFileChecks(audit, files),
+    loadRootCertificates(controllers.rootCaFile, reader),
     loadTracing(tracingFile, reader),
   ];
 }

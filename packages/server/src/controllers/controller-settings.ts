@@ -1,5 +1,6 @@
 import { controllers } from '@cluster-apiserver/controllers';
 import { nearestName } from '@cluster-apiserver/base';
+import { fileOf } from '../files/flag-files.ts';
 import type { FlagValues } from '../flags/flag.ts';
 import type { controllerFlags } from './controller-flags.ts';
 
@@ -8,7 +9,8 @@ export type ControllerSettings = ReturnType<typeof controllerSettingsOf>;
 const names = Object.keys(controllers);
 
 /** `*` enables all, `name` one, `-name` disables one; the last word about a controller wins. */
-export function controllerSettingsOf({ controllers: words }: FlagValues<typeof controllerFlags>, problems: string[]) {
+export function controllerSettingsOf(values: FlagValues<typeof controllerFlags>, problems: string[]) {
+  const words = values.controllers;
   for (const word of words) {
     const name = word.replace(/^-/, '');
     if (name === '*' || names.includes(name)) continue;
@@ -24,5 +26,5 @@ export function controllerSettingsOf({ controllers: words }: FlagValues<typeof c
     else if (word.startsWith('-')) chosen.delete(word.slice(1));
     else chosen.add(word);
   }
-  return { chosen };
+  return { chosen, rootCaFile: fileOf(values, 'root-ca-file') };
 }

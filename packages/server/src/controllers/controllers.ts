@@ -1,4 +1,4 @@
-import { controllers, createControllerMeasures } from '@cluster-apiserver/controllers';
+import { controllers, type ControllerServices, createControllerMeasures } from '@cluster-apiserver/controllers';
 import { asError, type CleanupStack } from '@cluster-apiserver/base';
 import { type LiveApi, mapApi } from '@cluster-apiserver/registry';
 import { Election, type EtcdClient, startCompaction } from '@cluster-apiserver/storage';
@@ -15,6 +15,7 @@ export interface ControllerDependencies {
   readonly ownPrefix: string;
   /** Between compactions of etcd's history by the leader; 0 for none. */
   readonly compactionIntervalMs: number;
+  readonly services: ControllerServices;
 }
 
 /** Between restarts of a controller that has failed. */
@@ -26,7 +27,7 @@ const pauses = { firstMs: 1_000, maxMs: 60_000 };
  */
 export function startControllers(
   { chosen }: ControllerSettings,
-  { client, api, ownPrefix, compactionIntervalMs }: ControllerDependencies,
+  { client, api, ownPrefix, compactionIntervalMs, services }: ControllerDependencies,
   { environment, log, metrics }: ServerContext,
   cleanup: CleanupStack,
 ): () => void {
@@ -38,7 +39,15 @@ export function startControllers(
     controllersLog.info('acquired leadership; starting controllers', { controllers: [...chosen].join(',') });
     const own = mapApi(api, (one) => ({ ...one, store: requireLeadership(one.store, () => election.isLeading) }));
     const run = ([name, runTerm]: (typeof entries)[number]): Promise<void> => {
-      const term = { api: own, clock, random, signal, log: log.withName(name), measures: measuresOf(name) };
+      const term = {
+        ...services,
+        api: own,
+        clock,
+        random,
+        signal,
+        log: log.withName(name),
+        measures: measuresOf(name),
+      };
       return retryUntilDone({
         pauses,
         clock,

@@ -1,7 +1,7 @@
 import { asError, type CleanupStack } from '@cluster-apiserver/base';
-import { type ApiRequest, type Handler, type Listener, type ReportFailure } from '@cluster-apiserver/pipeline';
+import type { ApiRequest, Handler, Listener, ReportFailure, ServingCertificate } from '@cluster-apiserver/pipeline';
 import { FlagError } from '../flags/flag.ts';
-import { followServingCertificate } from './serving-certificate.ts';
+import type { Followed } from '../files/follow-files.ts';
 import type { ServerContext } from '../configuration/context.ts';
 import type { ServingSettings } from './serving-settings.ts';
 import { createListenerMeasures } from './listener-measures.ts';
@@ -28,9 +28,10 @@ async function withListenErrors<T>(open: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Opens the port, and reloads the serving certificate when its files change. */
+/** Opens the port, and uses the next serving certificate when its files change. */
 export async function openListener(
   handler: Handler<ApiRequest>,
+  certificate: Followed<ServingCertificate>,
   settings: ServingSettings & { readonly requestsCertificates: boolean },
   context: ServerContext,
   cleanup: CleanupStack,
@@ -38,7 +39,6 @@ export async function openListener(
   const { environment, log, metrics } = context;
   const { host, port, goawayChance, connectionsPerPeerMax, streamsMax, requestsCertificates } = settings;
   const { clock, random, listen } = environment;
-  const certificate = await followServingCertificate(settings, context, cleanup);
   const first = certificate.current();
   const report: ReportFailure = (what, error, request) =>
     log.withName('listener').error(what, { ...request, error: asError(error), stack: asError(error).stack });

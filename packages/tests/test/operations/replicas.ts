@@ -7,6 +7,7 @@ import path from 'node:path';
 import { CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { createAuthority, generatePrivateKey } from '@cluster-apiserver/certificates';
 import { builtLauncher } from '@cluster-apiserver/testkit/built-launcher';
+import { withoutNamespaceObjects } from '@cluster-apiserver/testkit/without-namespace-objects';
 import { createEncryptionConfiguration } from '@cluster-apiserver/testkit/encryption-configuration';
 import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { StartError } from '@cluster-apiserver/testkit/repeatable-errors';
@@ -116,7 +117,9 @@ export async function startReplicas({
         `--etcd-servers=${(own.etcdEndpoints ?? etcdEndpoints).join(',')}`,
         ...[`--encryption-provider-config=file:${encryptionFile}`].map(inHome),
         ...['--tls-cert-file=file:server.crt', '--tls-private-key-file=file:server.key'].map(inHome),
-        ...['--service-account-signing-key-file=file:signing.key', ...(own.flags ?? [])].map(inHome),
+        ...['--service-account-signing-key-file=file:signing.key', ...withoutNamespaceObjects(own.flags ?? [])].map(
+          inHome,
+        ),
       ]);
     });
     for (const one of all) cleanup.defer('replica', () => one.end('SIGTERM'));
