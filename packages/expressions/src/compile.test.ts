@@ -61,6 +61,9 @@ test('the Unicode classes of all patterns of an expression are bounded', () => {
   expect(faultsOf([matching(250), matching(251)].join(' && ')).join()).toContain(
     'the expression has more than 500 Unicode classes in patterns',
   );
+  const folded = (ranges: number): string => `"a".matches("(?i)${'[\\u0100-\\uffff]'.repeat(ranges)}")`;
+  expect(faultsOf(folded(5))).toEqual([]);
+  expect(faultsOf(folded(6)).join()).toContain('Unicode classes');
   const computed = `claims.list.exists(e, "a".matches("${'\\\\pL'.repeat(300)}" + e))`;
   const list = Array.from({ length: 100 }, (_, index) => String(index));
   expect(() => valueOf(computed, { list })).toThrow(BudgetExceededError);
