@@ -83,7 +83,7 @@ export class Problems {
   }
 
   /** Adds what was found aside. */
-  include({ errors, count }: Problems): void {
+  include({ errors, count }: Pick<Problems, 'errors' | 'count'>): void {
     this.#found.errors.push(...errors.slice(0, Math.max(0, fieldErrorsMax - this.#found.errors.length)));
     this.#found.count += count;
   }

@@ -38,7 +38,8 @@ export const dnsLabel: NameRule = (name) =>
 /** A label that begins with a letter, as versions do. */
 export const dnsWordLabel: NameRule = (name) =>
   collectProblems(
-    isLonger(name, 63) && tooLong(63),
+    // Upstream counts bytes here, too.
+    isLonger(name, 63) && 'must be no more than 63 characters',
     !wordLabelForm.test(name) &&
       `a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '${wordLabel}')`,
   );
