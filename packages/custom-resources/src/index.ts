@@ -1,3 +1,6 @@
 export type { JsonSchema, ValidationRule } from './schema/json-schema.ts';
 export { customKind } from './kind/custom-kind.ts';
 export type { Definition } from './kind/definition.ts';
+export { findUnknownFormats } from './definition/unknown-formats.ts';
+export { validateSelectableFields } from './definition/selectable-fields.ts';
+export { validateSchema } from './definition/validate-schema.ts';

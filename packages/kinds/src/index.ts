@@ -42,10 +42,8 @@ export type {
   ValidatingWebhook,
   ValidatingWebhookConfiguration,
 } from './admission-registration/validating-webhook-configuration.ts';
-export {
-  type CustomResourceDefinition,
-  customResourceDefinition,
-} from './api-extensions/custom-resource-definition.ts';
+export { customResourceDefinition } from './api-extensions/custom-resource-definition.ts';
+export type { CustomResourceDefinition } from './api-extensions/definition-fields.ts';
 export type { WebhookConfiguration } from './admission-registration/webhook.ts';
 export { contentFinalizer, type Namespace, namespaceKind, type NamespaceCondition } from './namespace/namespace.ts';
 export type { ConfigMap } from './config/config-map.ts';

@@ -6,7 +6,7 @@ export interface Definition {
     readonly group: string;
     readonly scope: string;
     readonly names: DefinedNames;
-    readonly versions: readonly DefinedVersion[] | null;
+    readonly versions?: readonly DefinedVersion[];
   };
   readonly status: { readonly acceptedNames: DefinedNames };
 }

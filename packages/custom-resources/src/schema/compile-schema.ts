@@ -21,10 +21,15 @@ import {
 import { findFormat } from './formats.ts';
 import type { JsonSchema } from './json-schema.ts';
 
+export interface CompileOptions {
+  /** Whether it sets no defaults, so that these may be invalid themselves. */
+  readonly withoutDefaults?: boolean;
+}
+
 /** Compiles the schema of a version, which is a valid structural schema, in steps. */
-export function* compileSchema(root: JsonSchema): SyncTask<ObjectSchema<KubeObject>> {
+export function* compileSchema(root: JsonSchema, options: CompileOptions = {}): SyncTask<ObjectSchema<KubeObject>> {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the schema of the root has the metadata of every object
-  return (yield* new Compiler().root(root)) as ObjectSchema<KubeObject>;
+  return (yield* new Compiler(options).root(root)) as ObjectSchema<KubeObject>;
 }
 
 /** What every object has; its metadata may have rules. */
@@ -34,7 +39,12 @@ const ofEveryObject = new Set(['apiVersion', 'kind', 'metadata']);
 const nodesPerStep = 50;
 
 class Compiler {
+  readonly #withoutDefaults: boolean;
   #nodes = 0;
+
+  constructor({ withoutDefaults = false }: CompileOptions) {
+    this.#withoutDefaults = withoutDefaults;
+  }
 
   *root(json: JsonSchema): SyncTask<ObjectSchema> {
     const metadata = json.properties?.['metadata'];
@@ -101,8 +111,8 @@ class Compiler {
       ...(rules && { rules }),
       ...(expressions && { expressions }),
     };
-    if (json.default === undefined) return constraints;
-    return { ...constraints, default: canonicalValue({ ...bare, ...constraints }, json.default) };
+    if (json.default === undefined || this.#withoutDefaults) return constraints;
+    return { ...constraints, default: decodeValue({ ...bare, ...constraints }, json.default, () => {}) };
   }
 
   /** `isWhole`: with what it says about its members and entries, for a part of the rules of another schema. */
@@ -180,12 +190,12 @@ function sharingOf(json: JsonSchema): ListSchema['sharing'] {
   return type === 'set' ? 'set' : 'atomic';
 }
 
-/** A default as it stands in objects: with the defaults of what is in it. */
-function canonicalValue(schema: Schema, value: unknown): unknown {
+/** A value as it stands in objects: with the defaults of what is in it. */
+export function decodeValue(schema: Schema, value: unknown, unknownField: () => void): unknown {
   const decoded = decode<Record<string, unknown>>(
     { type: 'object', fields: new Map(), atomic: false, rest: schema, structural: plainObject },
     { value },
-    () => {},
+    unknownField,
   );
   return decoded['value'];
 }

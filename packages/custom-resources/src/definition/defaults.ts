@@ -1,0 +1,120 @@
+import type { SyncTask } from '@cluster-apiserver/base';
+import { formatPath, type Path, Problems } from '@cluster-apiserver/model';
+import { isJsonObject } from '@cluster-apiserver/model/json';
+import {
+  decode,
+  memberSchema,
+  type Schema,
+  structural,
+  validateParts,
+  validateValue,
+  WrongTypeError,
+} from '@cluster-apiserver/model/schema';
+import { compileSchema, decodeValue } from '../schema/compile-schema.ts';
+import type { JsonSchema } from '../schema/json-schema.ts';
+import { itemsOf, schemasPerStep } from './schema-parts.ts';
+
+/**
+ * Validates the defaults of a structural schema: each as it is written, without the defaults of what is in it. Values of
+ * maps have none of their own.
+ */
+export function* validateDefaults(root: JsonSchema, problems: Problems): SyncTask<void> {
+  const compiled = yield* compileSchema(root, { withoutDefaults: true });
+  yield* new DefaultCheck().schema(root, compiled, undefined, problems);
+}
+
+/** From a value up to the embedded resource whose metadata, kind or apiVersion it is a part of. */
+type Around = (value: unknown) => object;
+
+class DefaultCheck {
+  #visited = 0;
+
+  *schema(json: JsonSchema, schema: Schema, around: Around | undefined, at: Problems): SyncTask<void> {
+    if (++this.#visited % schemasPerStep === 0) yield;
+    const isResource = schema.type === 'object' && schema.structural?.embeddedResource === true;
+    const ofMeta = isResource ? undefined : around;
+    if (json.default !== undefined)
+      yield* ofMeta
+        ? validateMetaDefault(json.default, schema, ofMeta, at.at('default'))
+        : validateDefault(json.default, schema, at.at('default'));
+    const items = itemsOf(json);
+    if (items && schema.type === 'list')
+      yield* this.schema(items, schema.items, ofMeta && ((value) => ofMeta([value])), at.at('items'));
+    if (schema.type !== 'object') return;
+    for (const [name, property] of Object.entries(json.properties ?? {})) {
+      const place = at.at('properties', { key: name });
+      if (isResource && ofResource.has(name))
+        yield* this.schema(property, yield* compilePart(property), (value) => ({ [name]: value }), place);
+      else {
+        const member = memberSchema(schema, name);
+        if (member) yield* this.schema(property, member, ofMeta && ((value) => ofMeta({ [name]: value })), place);
+      }
+    }
+  }
+}
+
+const ofResource = new Set(['metadata', 'kind', 'apiVersion']);
+
+/** A schema as if it were not one of a resource. */
+function* compilePart(json: JsonSchema): SyncTask<Schema> {
+  const { fields } = yield* compileSchema({ type: 'object', properties: { value: json } }, { withoutDefaults: true });
+  return fields.get('value')?.schema ?? { type: 'any' };
+}
+
+function* validateDefault(value: unknown, schema: Schema, at: Problems): SyncTask<void> {
+  if (!pruneDefault(value, schema, at)) return;
+  const before = at.count;
+  // Duplicates in lists are not looked at: what was so before may stay.
+  yield* validateParts(schema, value, value, at);
+  if (at.count === before) yield* validateValue(schema, value, undefined, at);
+}
+
+function pruneDefault(value: unknown, schema: Schema, at: Problems): boolean {
+  try {
+    let hasUnknown = false;
+    decodeValue(schema, value, () => (hasUnknown = true));
+    if (hasUnknown) at.invalid(value, 'must not have unknown fields');
+    return true;
+  } catch (error) {
+    if (!(error instanceof WrongTypeError)) throw error;
+    // The first step is that of `decodeValue`.
+    const path = pathOfMeta(error.path.slice(1));
+    at.at(...path).invalid(valueAt(value, path), error.problem);
+    return false;
+  }
+}
+
+/** Only what every resource has is decoded strictly: errors name it as a whole. */
+const pathOfMeta = (path: Path): Path =>
+  path.slice(0, path.findIndex((step) => typeof step === 'string' && ofResource.has(step)) + 1);
+
+const valueAt = (value: unknown, [step, ...more]: Path): unknown =>
+  typeof step !== 'string' && typeof step !== 'number'
+    ? value
+    : valueAt(isJsonObject(value) || Array.isArray(value) ? Reflect.get(value, step) : undefined, more);
+
+/** A default in the metadata of an embedded resource. */
+function* validateMetaDefault(value: unknown, schema: Schema, around: Around, at: Problems): SyncTask<void> {
+  const problem = yield* findMetaProblem(around(value));
+  if (problem === undefined) yield* validateValue(schema, value, undefined, at);
+  else at.invalid(value, `must result in valid metadata: ${problem}`);
+}
+
+const resource = structural([], { embeddedResource: true });
+
+function* findMetaProblem(part: object): SyncTask<string | undefined> {
+  const problems = new Problems();
+  try {
+    const whole = decode(
+      resource,
+      { apiVersion: 'validation/v1', kind: 'Validation', metadata: {}, ...part },
+      () => {},
+    );
+    yield* validateParts(resource, whole, whole, problems);
+  } catch (error) {
+    if (!(error instanceof WrongTypeError)) throw error;
+    problems.at(...error.path).report(error.problem);
+  }
+  const texts = problems.errors.map(({ path, message }) => `${formatPath(path)}: ${message}`);
+  return texts.length > 1 ? `[${texts.join(', ')}]` : texts[0];
+}

@@ -1,0 +1,29 @@
+import { getOwn } from '@cluster-apiserver/base';
+import type { JsonSchema } from '../schema/json-schema.ts';
+
+/** Schemas that are looked at in one step. Each takes a microsecond or two. */
+export const schemasPerStep = 200;
+
+/** The schema of all entries; undefined for a list of schemas, which is refused. */
+export const itemsOf = ({ items }: JsonSchema): JsonSchema | undefined =>
+  items === undefined || 'length' in items ? undefined : items;
+
+/** The schema of a member. A name may be one that all objects inherit. */
+export const entrySchema = (properties: JsonSchema['properties'], name: string): JsonSchema | undefined =>
+  properties && getOwn(properties, name);
+
+interface Junctor {
+  readonly name: 'anyOf' | 'allOf' | 'oneOf' | 'not';
+  readonly schemas: readonly JsonSchema[];
+}
+
+/** The schemas that are joined to check one value. */
+export function junctorsOf({ anyOf = [], allOf = [], oneOf = [], not }: JsonSchema): readonly Junctor[] {
+  const all: Junctor[] = [
+    { name: 'anyOf', schemas: anyOf },
+    { name: 'allOf', schemas: allOf },
+    { name: 'oneOf', schemas: oneOf },
+    { name: 'not', schemas: not ? [not] : [] },
+  ];
+  return all.filter(({ schemas }) => schemas.length > 0);
+}

@@ -1,0 +1,46 @@
+import type { WriteContext } from '@cluster-apiserver/model/kind';
+import { withServicePort } from '../admission-registration/client-config.ts';
+import { countingChangesOf } from '../admission-registration/admission-registration.ts';
+import type { Conversion, CustomResourceDefinition, DefinitionNames } from './definition-fields.ts';
+
+export function withDefaults(definition: CustomResourceDefinition): CustomResourceDefinition {
+  const { spec } = definition;
+  return {
+    ...definition,
+    spec: { ...spec, names: withNames(spec.names), conversion: withPort(spec.conversion ?? { strategy: 'None' }) },
+  };
+}
+
+const withNames = (names: DefinitionNames): DefinitionNames => {
+  const { kind } = names;
+  const listKind = names.listKind || (kind && `${kind}List`);
+  return { ...names, singular: names.singular || kind.toLowerCase(), ...(listKind && { listKind }) };
+};
+
+const withPort = ({ strategy, webhook }: Conversion): Conversion => ({
+  strategy,
+  ...(webhook && {
+    webhook: {
+      ...webhook,
+      ...(webhook.clientConfig && { clientConfig: withServicePort(webhook.clientConfig) }),
+    },
+  }),
+});
+
+const withGeneration = countingChangesOf('spec');
+
+/** A version in which objects may be stored stays among those of the status. */
+export function prepareDefinition(
+  definition: CustomResourceDefinition,
+  current: CustomResourceDefinition | undefined,
+  { subresource }: WriteContext,
+): CustomResourceDefinition {
+  const status = current ? definition.status : { conditions: null, acceptedNames: noNames, storedVersions: null };
+  const stored = status.storedVersions ?? [];
+  const name = definition.spec.versions?.find(({ storage }) => storage)?.name;
+  const isMissing = name !== undefined && (subresource === undefined ? !stored.includes(name) : stored.length === 0);
+  const storedVersions = isMissing ? [...stored, name] : status.storedVersions;
+  return withGeneration({ ...definition, status: { ...status, storedVersions } }, current);
+}
+
+const noNames: DefinitionNames = { plural: '', kind: '' };

@@ -1,0 +1,109 @@
+import type { SyncTask } from '@cluster-apiserver/base';
+import type { Problems } from '@cluster-apiserver/model';
+import { sameJson } from '@cluster-apiserver/model/json';
+import type { WriteContext } from '@cluster-apiserver/model/kind';
+import { subdomainNames } from '@cluster-apiserver/model/validation';
+import { validateApproval } from './approval.ts';
+import { findBundleProblem } from './ca-bundle.ts';
+import { isTrue } from './conditions.ts';
+import { validateConversion } from './conversion.ts';
+import type { CustomResourceDefinition, DefinitionSpec } from './definition-fields.ts';
+import { requireNames, validateNames } from './names.ts';
+import { validateVersions } from './versions.ts';
+
+/** Validates what takes no time. */
+export function validateDefinition(
+  definition: CustomResourceDefinition,
+  current: CustomResourceDefinition | undefined,
+  problems: Problems,
+  { subresource }: WriteContext,
+): void {
+  const { metadata, spec, status } = definition;
+  const name = `${spec.names.plural}.${spec.group}`;
+  if (!current && metadata.name && metadata.name !== name)
+    problems.at('metadata', 'name').invalid(metadata.name, 'must be spec.names.plural+"."+spec.group');
+  validateNames(status.acceptedNames, problems.at('status', 'acceptedNames'));
+  if (subresource !== undefined) return;
+  validateStoredVersions(definition, problems.at('status', 'storedVersions'));
+  validateApproval(definition, current, problems);
+}
+
+/**
+ * Validates the spec if it changes. Another server may have stored what is invalid here: finalizers and labels of such a
+ * definition can be changed all the same.
+ */
+export function* validateDefinitionSpec(
+  definition: CustomResourceDefinition,
+  current: CustomResourceDefinition | undefined,
+  problems: Problems,
+): SyncTask<void> {
+  const { spec } = definition;
+  if (current && sameJson(spec, current.spec)) return;
+  yield;
+  const at = problems.at('spec');
+  validateGroup(spec.group, at.at('group'));
+  if (spec.scope === '') at.at('scope').required();
+  else at.at('scope').oneOf(spec.scope, ['Cluster', 'Namespaced']);
+  const versions = spec.versions ?? [];
+  yield* validateVersions(versions, current?.spec.versions ?? [], at);
+  if (versions.filter(({ storage }) => storage).length !== 1)
+    at.at('versions').invalid(spec.versions, 'must have exactly one version marked as storage version');
+  requireNames(spec.names, at.at('names'));
+  validateNames(spec.names, at.at('names'));
+  if (spec.preserveUnknownFields)
+    at.at('preserveUnknownFields').invalid(
+      true,
+      'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead',
+    );
+  const requiresBundle = current !== undefined && (yield* isBundleInUse(current));
+  if (spec.conversion) yield* validateConversion(spec.conversion, { requiresBundle }, at.at('conversion'));
+  if (current) validateFixed(spec, current, at);
+}
+
+function validateGroup(group: string, at: Problems): void {
+  if (group === '') return void at.required();
+  const details = subdomainNames.whole(group);
+  if (details.length > 0) at.invalid(group, details.join(','));
+  else if (!group.includes('.')) at.invalid(group, 'should be a domain with at least one dot');
+}
+
+/** Objects are stored under the names, and hold the kind. */
+function validateFixed(spec: DefinitionSpec, current: CustomResourceDefinition, at: Problems): void {
+  const before = current.spec;
+  const requireSame = (place: Problems, next: string, stored: string): void => {
+    if (next !== stored) place.invalid(next, 'field is immutable');
+  };
+  if (isTrue(current, 'Established')) {
+    requireSame(at.at('scope'), spec.scope, before.scope);
+    requireSame(at.at('names', 'kind'), spec.names.kind, before.names.kind);
+  }
+  requireSame(at.at('group'), spec.group, before.group);
+  requireSame(at.at('names', 'plural'), spec.names.plural, before.names.plural);
+}
+
+/** Whether the definition is established with a bundle that can be read, or without any. */
+function* isBundleInUse(current: CustomResourceDefinition): SyncTask<boolean> {
+  if (!isTrue(current, 'Established')) return false;
+  const { caBundle = '' } = current.spec.conversion?.webhook?.clientConfig ?? {};
+  return caBundle === '' || (yield* findBundleProblem(caBundle)) === undefined;
+}
+
+/** A version may only go when no object is stored in it any more. */
+function validateStoredVersions({ spec, status }: CustomResourceDefinition, at: Problems): void {
+  const stored = status.storedVersions ?? [];
+  if (stored.length === 0) return void at.invalid(status.storedVersions, 'must have at least one stored version');
+  const known = new Set<string>();
+  for (const { name, storage } of spec.versions ?? []) {
+    known.add(name);
+    if (storage && !stored.includes(name)) at.invalid(stored, `must have the storage version ${name}`);
+  }
+  const seen = new Set<string>();
+  for (const [index, name] of stored.entries()) {
+    if (known.has(name) || seen.has(name)) continue;
+    seen.add(name);
+    at.at(index).invalid(
+      name,
+      `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`,
+    );
+  }
+}

@@ -1,0 +1,81 @@
+import type { SyncTask } from '@cluster-apiserver/base';
+import { validateSchema, validateSelectableFields } from '@cluster-apiserver/custom-resources';
+import type { Problems } from '@cluster-apiserver/model';
+import { sameJson } from '@cluster-apiserver/model/json';
+import { dnsWordLabel, isPrintable } from '@cluster-apiserver/model/validation';
+import { validateColumn, validateScale } from './columns.ts';
+import type { DefinitionVersion } from './definition-fields.ts';
+
+/** The parts that errors name at the spec, as the form does in which upstream holds definitions, if all versions have them in common. */
+const parts = {
+  schema: 'validation',
+  subresources: 'subresources',
+  additionalPrinterColumns: 'additionalPrinterColumns',
+  selectableFields: 'selectableFields',
+} as const;
+type Part = keyof typeof parts;
+
+/** What is the same in all versions is validated once. `before`: as they are stored. */
+export function* validateVersions(
+  versions: readonly DefinitionVersion[],
+  before: readonly DefinitionVersion[],
+  problems: Problems,
+): SyncTask<void> {
+  const common = new Set<Part>();
+  for (const part of ['schema', 'subresources', 'additionalPrinterColumns', 'selectableFields'] as const) {
+    if (versions.every((version) => sameJson(version[part], versions[0]?.[part]))) common.add(part);
+    yield;
+  }
+  const names = new Set<string>();
+  const isStatusCommon = common.has('schema') && versions.some(hasStatus);
+  for (const [index, version] of versions.entries()) {
+    const at = problems.at('versions', index);
+    const name = dnsWordLabel(version.name);
+    if (name.length > 0) at.at('name').invalid(version.name, name.join(','));
+    names.add(version.name);
+    validateWarning(version, at.at('deprecationWarning'));
+    const placeOf = (part: Part): Problems | undefined =>
+      !common.has(part) ? at.at(part) : index === 0 ? problems.at(parts[part]) : undefined;
+    const schema = version.schema?.openAPIV3Schema;
+    if (!schema) at.at('schema', 'openAPIV3Schema').required();
+    else {
+      const place = placeOf('schema')?.at('openAPIV3Schema');
+      const stored = before.find((one) => one.name === version.name)?.schema?.openAPIV3Schema;
+      const options = { hasStatus: isStatusCommon || hasStatus(version), isStored: sameJson(schema, stored) };
+      if (place) yield* validateSchema(schema, options, place);
+    }
+    const subresourcesAt = placeOf('subresources');
+    if (version.subresources && subresourcesAt) validateScale(version.subresources, subresourcesAt);
+    placeOf('additionalPrinterColumns')?.each(version.additionalPrinterColumns ?? [], validateColumn);
+    const fields = version.selectableFields ?? [];
+    const fieldsAt =
+      common.has('schema') || !common.has('selectableFields') ? placeOf('selectableFields') : at.at('selectableFields');
+    if (schema && fields.length > 0 && fieldsAt) validateSelectableFields(fields, schema, fieldsAt);
+    yield;
+  }
+  const at = problems.at('versions');
+  if (names.size < versions.length) at.invalid(versions, 'must contain unique version names');
+}
+
+const hasStatus = ({ subresources }: DefinitionVersion): boolean => subresources?.status !== undefined;
+
+const warningBytesMax = 256;
+
+function validateWarning({ deprecated, deprecationWarning: warning }: DefinitionVersion, at: Problems): void {
+  if (warning === undefined) return;
+  if (!deprecated) return void at.invalid(warning, 'can only be set for deprecated versions');
+  if (Buffer.byteLength(warning) > warningBytesMax)
+    at.invalid(warning, `must be <= ${warningBytesMax} characters long`);
+  if (warning === '') at.invalid(warning, 'must not be an empty string');
+  let bytes = 0;
+  for (const character of warning) {
+    if (!isPrintable(character)) {
+      at.invalid(
+        warning,
+        `must only contain printable UTF-8 characters; non-printable character found at index ${bytes}`,
+      );
+      return;
+    }
+    bytes += Buffer.byteLength(character);
+  }
+}
