@@ -5,7 +5,7 @@ import type { Declarations } from './check/names.ts';
 import { formatTypeName, shortenType, type Type } from './check/type.ts';
 import type { Environment } from './environment/environment.ts';
 import { findPatchType } from './environment/patch-types.ts';
-import { commonLibrary, mutationLibrary } from './library/index.ts';
+import { commonLibrary, type Library, mutationLibrary } from './library/index.ts';
 import { Budget } from './run/budget.ts';
 import { type Bindings, type Plan, Slots } from './run/frame.ts';
 import { plan } from './run/plan.ts';
@@ -44,6 +44,22 @@ export const compile = (text: string, variables: Readonly<Record<string, Type>>)
 
 /** The same in an environment that has more than variables. */
 export function compileIn(environment: Environment, text: string): Compiled {
+  const compiled = compileChecked(environment, text);
+  return 'faults' in compiled ? compiled : { expression: compiled.expression };
+}
+
+/** An expression with its tree and the types of its parts, which take more memory than it. */
+export interface CheckedExpression {
+  readonly expression: Expression;
+  readonly node: Node;
+  readonly checked: Checked;
+  readonly library: Library;
+}
+
+export function compileChecked(
+  environment: Environment,
+  text: string,
+): CheckedExpression | { readonly faults: readonly string[] } {
   const { variables, hasPatchTypes = false, showsValues = false } = environment;
   const library = hasPatchTypes ? mutationLibrary : commonLibrary;
   const declared = {
@@ -57,22 +73,21 @@ export function compileIn(environment: Environment, text: string): Compiled {
   const { checked, faults } = tryCheck(node, declared);
   if (!checked || faults.length > 0) return { faults: describeFaults(text, faults) };
   const run = plan(node, { ...declared, overloadsOf: checked.overloadsOf, slots: new Slots(), showsValues });
-  return {
-    expression: {
-      text,
-      type: checked.type,
-      plan: run,
-      depth: node.depth,
-      evaluate: (values, budget) =>
-        run({
-          variables: values,
-          locals: [],
-          budget: budget instanceof Budget ? budget : new Budget(budget),
-          progress: new Progress(),
-        }),
-      readsField: (variable, field) => readsField(node, variable, field),
-    },
+  const expression: Expression = {
+    text,
+    type: checked.type,
+    plan: run,
+    depth: node.depth,
+    evaluate: (values, budget) =>
+      run({
+        variables: values,
+        locals: [],
+        budget: budget instanceof Budget ? budget : new Budget(budget),
+        progress: new Progress(),
+      }),
+    readsField: (variable, field) => readsField(node, variable, field),
   };
+  return { expression, node, checked, library };
 }
 
 /**

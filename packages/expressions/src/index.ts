@@ -11,7 +11,24 @@ export type { Environment } from './environment/environment.ts';
 export { toApplyConfiguration, toJsonPatch, type PatchOperation } from './environment/mutation.ts';
 export { applyConfigurationType, jsonPatchType } from './environment/patch-types.ts';
 export { isIdentifier, policyResults } from './environment/policy-results.ts';
-export { typeOfKind } from './environment/schema-type.ts';
+export {
+  compileRuleExpression,
+  evaluateRule,
+  type RuleExpression,
+  type RuleLimits,
+  type RuleOutcome,
+  type RuleSubject,
+} from './environment/rule.ts';
+export {
+  type DeclaredType,
+  declareRuleTypes,
+  mapValues,
+  requestBytesMax,
+  ruleMember,
+  type TypeDeclarations,
+  typeOfKind,
+} from './environment/schema-type.ts';
+export { TypedValues } from './environment/typed-values.ts';
 export {
   compileVariables,
   type VariableSet,

@@ -118,8 +118,8 @@ export class Problems {
   }
 
   /** In words that no other error has. */
-  report(problem: string): this {
-    return this.#add('FieldValueInvalid', () => problem);
+  report(problem: string, reason: FieldError['reason'] = 'FieldValueInvalid'): this {
+    return this.#add(reason, () => problem);
   }
 
   /** By a rule that returns what is wrong with a text, such as those for names. */

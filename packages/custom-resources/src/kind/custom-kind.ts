@@ -1,5 +1,5 @@
 import { requireValue, type SyncTask } from '@cluster-apiserver/base';
-import type { Problems } from '@cluster-apiserver/model';
+import { Problems } from '@cluster-apiserver/model';
 import { canonicalForm } from '@cluster-apiserver/model/codec';
 import { increment, sameJson } from '@cluster-apiserver/model/json';
 import {
@@ -21,6 +21,9 @@ import {
   validateParts,
   validateValue,
 } from '@cluster-apiserver/model/schema';
+import { compileRules } from '../rules/compile-rules.ts';
+import type { RuleNode } from '../rules/rule-node.ts';
+import { validateRules } from '../rules/validate-rules.ts';
 import { compileSchema } from '../schema/compile-schema.ts';
 import { type JsonPath, parseJsonPath } from '../json-path.ts';
 import { columnsOf } from './columns.ts';
@@ -80,6 +83,8 @@ function* versionOf(common: Common, declared: DefinedVersion): SyncTask<ApiVersi
   const version = declared.name;
   const described = declared.schema?.openAPIV3Schema ?? {};
   const compiled = yield* compileSchema(described);
+  // Those of a valid definition have no problems.
+  const rules = yield* compileRules(compiled, new Problems());
   const schema: ObjectSchema<KubeObject> = {
     ...compiled,
     publication: publicationOf({ group, version, kind }, described.description ?? ''),
@@ -106,19 +111,22 @@ function* versionOf(common: Common, declared: DefinedVersion): SyncTask<ApiVersi
     columns: columnsOf(declared.additionalPrinterColumns),
     fieldNames: fieldNames({}),
     selectable: Object.fromEntries(selectable.map((name) => [name, name])),
-    validateInSteps: (written, current, problems) => validateObject(schema, written, current, problems),
+    validateInSteps: (written, current, problems, { warn }) =>
+      validateObject({ schema, rules }, written, current, problems, warn),
   };
 }
 
-/** In the form of the version, by its schema. */
+/** In the form of the version, by its schema and its rules. */
 function* validateObject(
-  schema: ObjectSchema<KubeObject>,
+  { schema, rules }: { readonly schema: ObjectSchema<KubeObject>; readonly rules: RuleNode | undefined },
   written: KubeObject,
   current: KubeObject | undefined,
   problems: Problems,
+  warn: (text: string) => void,
 ): SyncTask<void> {
   yield* validateValue(schema, written, current, problems);
   yield* validateParts(schema, written, current, problems);
+  if (rules) yield* validateRules(rules, written, current, problems, warn);
 }
 
 /** Versions differ in what their schemas know: another version prunes what it does not, and shows none of its own defaults. */

@@ -16,6 +16,7 @@ export function check(node: Node, declared: Declarations): Checked {
     faults: checker.faults,
     typeOf: (part) => checker.inference.resolve(checker.types.get(part) ?? dyn),
     overloadsOf: (part) => checker.overloads.get(part),
+    variables: checker.variables,
   };
 }
 
@@ -26,6 +27,8 @@ export interface Checked {
   readonly typeOf: (node: Node) => Type;
   /** The overloads of a call that fit the argument types. */
   readonly overloadsOf: OverloadsOf;
+  /** The variables that it reads. */
+  readonly variables: ReadonlySet<string>;
 }
 
 const { bool, dyn, int } = types;
@@ -37,6 +40,7 @@ class Checker {
   readonly faults: Fault[] = [];
   readonly types = new Map<Node, Type>();
   readonly overloads = new Map<Node, readonly Overload[]>();
+  readonly variables = new Set<string>();
   readonly #declared: Declarations;
 
   constructor(declared: Declarations) {
@@ -92,6 +96,7 @@ class Checker {
 
   #reference(node: Node, locals: Locals | undefined): Type | undefined {
     const found = resolveReference(node, this.#declared, locals);
+    if (found?.kind === 'variable') this.variables.add(found.name);
     return found?.kind === 'local' ? found.local.type : found?.type;
   }
 

@@ -13,8 +13,12 @@ test.each<[string, Schema, string]>([
   ['an object', object({ a: jsonField(string, '') }), 'K.held'],
   ['an object without declared fields', { ...object({}), rest: string }, 'map(string, string)'],
   ['what clients sent', { type: 'any' }, 'K.held'],
-  ['a part without a schema', { type: 'any', contents: 'owned' }, 'dyn'],
+  ['a text that is a date', { ...string, rules: { format: { name: 'date' } } }, 'timestamp'],
 ])('%s has its type in expressions', (_, schema, type) => {
   const { held } = typeOfKind('K', object({ held: jsonField(schema, '') })).fields;
   expect(held && formatType(held)).toBe(type);
+});
+
+test('a part without a schema cannot be named', () => {
+  expect(typeOfKind('K', object({ held: jsonField({ type: 'any', contents: 'owned' }, '') })).fields).toEqual({});
 });

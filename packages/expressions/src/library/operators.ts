@@ -9,6 +9,7 @@ import {
   type Value,
 } from '../values/value.ts';
 import { createDuration, createTimestamp } from '../values/time.ts';
+import { concatenate } from '../values/unordered-list.ts';
 import { requireInt, requireUint } from '../values/whole.ts';
 import { defineFunction, type Overload } from './overload.ts';
 
@@ -56,7 +57,7 @@ export const operators: readonly Overload[] = [
   defineFunction('_+_(bytes, bytes) -> bytes', (a: Uint8Array, b: Uint8Array) => Buffer.concat([a, b])),
   defineFunction('_+_(list(A), list(A)) -> list(A)', (a: readonly Value[], b: readonly Value[], budget: Budget) => {
     budget.charge(a.length + b.length);
-    return [...a, ...b];
+    return concatenate(a, b);
   }),
   defineFunction('_+_(timestamp, duration) -> timestamp', (a: Timestamp, b: Duration) =>
     createTimestamp(a.nanoseconds + b.nanoseconds),

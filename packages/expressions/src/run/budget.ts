@@ -9,12 +9,20 @@ export class BudgetExceededError extends Error {
 /** About a tenth of a second, far more than any rule needs: it is there for the one that never ends. */
 export const expressionStepsMax = 250_000;
 
+/** How much of a budget was left at some time. */
+export interface Mark {
+  readonly left: number;
+  readonly unitsLeft: number;
+}
+
 /**
  * What one evaluation may still do, in steps of less than half a microsecond. Steps and not time: the same
  * expression over the same values ends in the same way on every machine.
  */
-export class Budget {
+export class Budget implements Mark {
   left: number;
+  /** The same in kube-apiserver's units of cost, which rules of custom resources are limited by. */
+  unitsLeft: number;
   /** The evaluation pauses where it can when less is left: others want the event loop too. */
   pauseBelow: number;
   readonly #turnSteps: number;
@@ -23,8 +31,10 @@ export class Budget {
     steps: number = expressionStepsMax,
     turnSteps: number = Number.POSITIVE_INFINITY,
     turnLeft: number = turnSteps,
+    units: number = Number.POSITIVE_INFINITY,
   ) {
     this.left = steps;
+    this.unitsLeft = units;
     this.#turnSteps = turnSteps;
     this.pauseBelow = steps - turnLeft;
   }
@@ -34,6 +44,15 @@ export class Budget {
     if (this.left < 0) throw new BudgetExceededError();
   }
 
+  get countsUnits(): boolean {
+    return this.unitsLeft !== Number.POSITIVE_INFINITY;
+  }
+
+  chargeUnits(units: number): void {
+    this.unitsLeft -= units;
+    if (this.unitsLeft < 0) throw new BudgetExceededError();
+  }
+
   /** For work that is done elsewhere, and does not hold the event loop. */
   chargeElsewhere(steps: number): void {
     this.pauseBelow -= steps;
@@ -41,9 +60,15 @@ export class Budget {
   }
 
   /** Where an interrupted evaluation was, with a turn of its own. */
-  goOnAt(left: number): void {
+  goOnAt(mark: Mark): void {
+    this.restore(mark);
+    this.pauseBelow = mark.left - this.#turnSteps;
+  }
+
+  /** What is known already costs what it cost before. */
+  restore({ left, unitsLeft }: Mark): void {
     this.left = left;
-    this.pauseBelow = left - this.#turnSteps;
+    this.unitsLeft = unitsLeft;
   }
 
   get isTurnOver(): boolean {

@@ -9,7 +9,7 @@ export function planEquality(slot: number, left: Plan, right: Plan, expected: bo
     const { budget, progress } = frame;
     const pending = progress.get(slot);
     let comparison = pending?.kind === 'comparison' ? pending.comparison : undefined;
-    if (pending) budget.goOnAt(pending.left);
+    if (pending) budget.goOnAt(pending);
     if (!comparison) {
       const [one, other] = [left(frame), right(frame)];
       if (!isContainer(one)) return equal(one, other, budget) === expected;
@@ -17,7 +17,8 @@ export function planEquality(slot: number, left: Plan, right: Plan, expected: bo
     }
     const areEqual = comparison.proceed(budget);
     // When it has ended it says so again, so it is kept until the round of the loop around it is over.
-    if (areEqual === undefined || pending) progress.set(slot, { kind: 'comparison', comparison, left: budget.left });
+    if (areEqual === undefined || pending)
+      progress.set(slot, { kind: 'comparison', comparison, left: budget.left, unitsLeft: budget.unitsLeft });
     if (areEqual === undefined) throw new Interruption();
     return areEqual === expected;
   };

@@ -37,6 +37,7 @@ export function planFold(
     const { budget, progress } = frame;
     for (; walk.at < walk.elements.length; walk.at++) {
       walk.left = budget.left;
+      walk.unitsLeft = budget.unitsLeft;
       if (budget.isTurnOver) throw new Interruption();
       budget.charge(1);
       const element = walk.elements[walk.at];
@@ -55,21 +56,23 @@ export function planFold(
     const kept = progress.get(slot);
     if (kept?.kind === 'value' || kept?.kind === 'error') return resultOf(kept, budget);
     const walk = kept?.kind === 'walk' ? kept : createWalk(range(frame), second !== undefined);
-    if (kept) budget.goOnAt(kept.left);
+    if (kept) budget.goOnAt(kept);
     try {
       const value = walkOn(walk, frame);
-      if (progress.wasInterrupted) progress.set(slot, { kind: 'value', value, left: budget.left });
+      if (progress.wasInterrupted)
+        progress.set(slot, { kind: 'value', value, left: budget.left, unitsLeft: budget.unitsLeft });
       return value;
     } catch (error) {
       if (error instanceof Interruption) progress.set(slot, walk);
-      else if (progress.wasInterrupted) progress.set(slot, { kind: 'error', error, left: budget.left });
+      else if (progress.wasInterrupted)
+        progress.set(slot, { kind: 'error', error, left: budget.left, unitsLeft: budget.unitsLeft });
       throw error;
     }
   };
 }
 
 function resultOf(outcome: SlotResult, budget: Budget): Value {
-  budget.left = outcome.left;
+  budget.restore(outcome);
   if (outcome.kind === 'error') throw outcome.error;
   return outcome.value;
 }

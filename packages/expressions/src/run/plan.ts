@@ -137,13 +137,13 @@ function cacheIfCostly(slot: number, run: Plan): Plan {
     const { budget, progress } = frame;
     const kept = progress.get(slot);
     if (kept?.kind === 'value') {
-      budget.left = kept.left;
+      budget.restore(kept);
       return kept.value;
     }
     const before = budget.left;
     const value = run(frame);
     if (before - budget.left >= costlySteps) {
-      progress.set(slot, { kind: 'value', value, left: budget.left });
+      progress.set(slot, { kind: 'value', value, left: budget.left, unitsLeft: budget.unitsLeft });
       if (budget.isTurnOver) throw new Interruption();
     }
     return value;

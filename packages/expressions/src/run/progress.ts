@@ -1,5 +1,6 @@
 import type { Comparison } from '../values/comparison.ts';
 import type { Value } from '../values/value.ts';
+import type { Mark } from './budget.ts';
 import type { Walk } from './walk.ts';
 
 /**
@@ -19,14 +20,13 @@ export class Interruption extends Error {
 
 /** What a part of an expression came to, and the budget that was left then, so that beginning again costs nothing. */
 export type SlotResult =
-  | { readonly kind: 'value'; readonly value: Value; readonly left: number }
-  | { readonly kind: 'error'; readonly error: unknown; readonly left: number };
+  | ({ readonly kind: 'value'; readonly value: Value } & Mark)
+  | ({ readonly kind: 'error'; readonly error: unknown } & Mark);
 
 /** A comparison that was interrupted, and the budget that was left then. */
-interface PendingComparison {
+interface PendingComparison extends Mark {
   readonly kind: 'comparison';
   readonly comparison: Comparison;
-  readonly left: number;
 }
 
 /** What is kept of one part of an expression. */

@@ -10,6 +10,7 @@ export interface Walk {
   at: number;
   /** The budget before the round that it is in. */
   left: number;
+  unitsLeft: number;
   /** The result of the rounds so far. */
   readonly made: Value[];
   readonly entries: (readonly [Value, Value])[];
@@ -18,7 +19,16 @@ export interface Walk {
 }
 
 export function createWalk(range: Value, withValues: boolean): Walk {
-  const start = { kind: 'walk' as const, at: 0, left: 0, made: [], entries: [], failed: undefined, decided: false };
+  const start = {
+    kind: 'walk' as const,
+    at: 0,
+    left: 0,
+    unitsLeft: 0,
+    made: [],
+    entries: [],
+    failed: undefined,
+    decided: false,
+  };
   if (Array.isArray(range)) return { ...start, elements: range, keys: undefined };
   if (!(range instanceof MapValue)) throw notWalkable(range, withValues);
   const entries = [...range.entries()];

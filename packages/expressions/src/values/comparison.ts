@@ -1,5 +1,6 @@
 import type { Budget } from '../run/budget.ts';
 import { equal } from './equal.ts';
+import { pairsByIdentity } from './unordered-list.ts';
 import { MapValue, type Value } from './value.ts';
 
 type Container = readonly Value[] | MapValue;
@@ -40,7 +41,7 @@ export class Comparison {
     } else {
       if (!Array.isArray(right) || left.length !== right.length) return false;
       budget.charge(left.length);
-      this.#open.push(elementsOfBoth(left, right));
+      this.#open.push(pairsByIdentity(left, right, budget) ?? elementsOfBoth(left, right));
     }
     return true;
   }

@@ -1,5 +1,6 @@
 import type { Budget } from '../run/budget.ts';
 import { ConstructedObject, JsonPatchOperation } from './constructed.ts';
+import { pairsByIdentity } from './unordered-list.ts';
 import {
   Duration,
   EvaluationError,
@@ -43,7 +44,11 @@ function equalOpaque(left: Opaque, right: Value): boolean {
 function equalLists(left: readonly Value[], right: readonly Value[], budget: Budget): boolean {
   if (left.length !== right.length) return false;
   budget.charge(left.length);
-  return left.every((element, index) => equalIfAny(element, right[index], budget));
+  const pairs = pairsByIdentity(left, right, budget);
+  if (!pairs) return left.every((element, index) => equalIfAny(element, right[index], budget));
+  for (let next = pairs.next(); next.done !== true; next = pairs.next())
+    if (!equalIfAny(next.value[0], next.value[1], budget)) return false;
+  return true;
 }
 
 function equalMaps(left: MapValue, right: MapValue, budget: Budget): boolean {

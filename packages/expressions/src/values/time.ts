@@ -83,3 +83,32 @@ export function formatDuration({ nanoseconds }: Duration): string {
 }
 
 const floorMod = (value: bigint, by: bigint): bigint => ((value % by) + by) % by;
+
+const perHour = 3600n * perSecond;
+
+/** The words for units of OpenAPI's durations: one that begins so, or is equal to one of the others. */
+const wordsOfUnits: readonly (readonly [pattern: RegExp, nanoseconds: bigint])[] = [
+  [/^(?:ns|nano.*)$/i, 1n],
+  [/^(?:us|µs|micro.*)$/i, 1000n],
+  [/^(?:ms|milli.*)$/i, 1_000_000n],
+  [/^(?:s|sec.*)$/i, perSecond],
+  [/^(?:m|min.*)$/i, 60n * perSecond],
+  [/^(?:h|hr|hour.*)$/i, perHour],
+  [/^(?:d|day.*)$/i, 24n * perHour],
+  [/^(?:w|wk|week.*)$/i, 7n * 24n * perHour],
+];
+
+/** `1h30m` or `3 weeks`, as OpenAPI's format of durations has it. */
+export function parseWordyDuration(text: string): Duration {
+  const amounts = text.length > durationLengthMax ? [] : [...text.matchAll(/(\d+)\s*([A-Za-zµ]+)/g)];
+  const known = amounts.flatMap(([, amount = '', word = '']) => {
+    const unit = wordsOfUnits.find(([pattern]) => pattern.test(word));
+    return unit ? [BigInt(amount) * unit[1]] : [];
+  });
+  try {
+    return parseDuration(text);
+  } catch (error) {
+    if (!(error instanceof EvaluationError) || known.length === 0) throw error;
+    return createDuration(known.reduce((total, part) => total + part, 0n));
+  }
+}

@@ -47,6 +47,8 @@ export interface WriteContext {
   /** The name of the subresource that is written; undefined for the object itself. */
   readonly subresource: string | undefined;
   readonly nowMs: number;
+  /** Sends a warning to the client. */
+  readonly warn: (text: string) => void;
 }
 
 export const verbs = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'] as const;

@@ -14,6 +14,7 @@ export { decode, WrongTypeError } from './decode.ts';
 export { collectDefinitions, type Dialect, type JsonSchema, toJsonSchema } from './json-schema.ts';
 export { publicationOf, sharedPublication } from './publication.ts';
 export { emptied, structural, type StructuralOptions, unstructured } from './structural.ts';
+export { UnchangedValues } from './unchanged-values.ts';
 export { validateParts } from './validate-parts.ts';
 export { validateValue } from './validate-value.ts';
 export type { Bound, Format, Pattern, ValueRules } from './value-rules.ts';

@@ -78,10 +78,11 @@ export function* validateNewObject(
 }
 
 /** Who writes, for the rules of kinds. */
-export const writeContext = ({ requester, subresource }: WriteOptions, clock: Clock): WriteContext => ({
+export const writeContext = ({ requester, subresource, warn }: WriteOptions, clock: Clock): WriteContext => ({
   user: requester?.user,
   subresource: subresource?.name,
   nowMs: clock.now(),
+  warn,
 });
 
 /** Rejects too many labels early: tracking the ownership of each would be much work for an object that is invalid anyway. */

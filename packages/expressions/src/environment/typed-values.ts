@@ -1,0 +1,204 @@
+import { getOwn, type SyncTask } from '@cluster-apiserver/base';
+import { decodeBase64, type ListSchema, type ObjectSchema, type Schema } from '@cluster-apiserver/model/schema';
+import { isJsonObject, isRawNumber, type JsonObject, numberOf } from '@cluster-apiserver/model/json';
+import { Budget } from '../run/budget.ts';
+import { unescapeName } from '../values/escaped-name.ts';
+import { fromApiJson } from '../values/json-map.ts';
+import { parseTimestamp, parseWordyDuration } from '../values/time.ts';
+import { toJson } from '../values/to-json.ts';
+import { markUnordered } from '../values/unordered-list.ts';
+import { EvaluationError, type MapEntry, MapValue, type Value } from '../values/value.ts';
+import { mapValues, ruleMember } from './schema-type.ts';
+
+/** From this many entries on a list is made into values in steps, before an expression reads it. */
+const largeListMin = 2_048;
+
+/**
+ * JSON as values of the types that rules of its structural schema know. A value is made when it is read, once for all
+ * rules that read it; the JSON may not change meanwhile.
+ */
+export class TypedValues {
+  readonly #made = new Map<object, Value>();
+
+  /** Throws an `EvaluationError` for JSON that the schema refuses. */
+  valueOf(schema: Schema, json: unknown): Value {
+    if (typeof json !== 'object' || json === null || isRawNumber(json)) return scalarOf(schema, json);
+    const known = this.#made.get(json);
+    if (known !== undefined) return known;
+    const value = this.#make(schema, json);
+    this.#made.set(json, value);
+    return value;
+  }
+
+  /** Makes the large lists, which would take too long when an expression reads them. */
+  *prepare(schema: Schema, json: unknown): SyncTask<void> {
+    if (schema.type === 'list' && Array.isArray(json)) yield* this.#prepareList(schema, json);
+    else if (schema.type === 'object' && isJsonObject(json))
+      for (const [name, member] of Object.entries(json)) {
+        if (typeof member !== 'object') continue;
+        const inner = ruleMember(schema, name);
+        if (inner?.type === 'object' || inner?.type === 'list') yield* this.prepare(inner, member);
+      }
+    yield;
+  }
+
+  *#prepareList(schema: ListSchema, json: readonly unknown[]): SyncTask<void> {
+    const { items } = schema;
+    if (items.type === 'object' || items.type === 'list') for (const entry of json) yield* this.prepare(items, entry);
+    if (json.length < largeListMin || this.#made.has(json)) return;
+    const list: Value[] = [];
+    try {
+      for (const [index, entry] of json.entries()) {
+        list.push(this.valueOf(items, entry));
+        if (index % largeListMin === 0) yield;
+      }
+    } catch (error) {
+      // The expression that reads it fails in the same way.
+      if (error instanceof EvaluationError) return;
+      throw error;
+    }
+    this.#made.set(json, withIdentities(schema, list));
+  }
+
+  #make(schema: Schema, json: object): Value {
+    switch (schema.type) {
+      case 'list':
+        if (!Array.isArray(json)) throw unexpected(schema, json);
+        return withIdentities(
+          schema,
+          json.map((entry) => this.valueOf(schema.items, entry)),
+        );
+      case 'object':
+        if (!isJsonObject(json)) throw unexpected(schema, json);
+        return new TypedMap(this, schema, json);
+      case 'any':
+        return fromApiJson(json);
+      default:
+        throw unexpected(schema, json);
+    }
+  }
+}
+
+/** An object or a map. A field that is null is not there. */
+class TypedMap extends MapValue {
+  readonly #values: TypedValues;
+  readonly #schema: ObjectSchema;
+  readonly #json: JsonObject;
+  readonly #isObject: boolean;
+  #size: number | undefined;
+
+  constructor(values: TypedValues, schema: ObjectSchema, json: JsonObject) {
+    super();
+    this.#values = values;
+    this.#schema = schema;
+    this.#json = json;
+    this.#isObject = mapValues(schema) === undefined;
+  }
+
+  get size(): number {
+    this.#size ??= Object.keys(this.#json).length;
+    return this.#size;
+  }
+
+  get(key: Value): Value | undefined {
+    return typeof key === 'string' ? this.#member(key) : undefined;
+  }
+
+  override select(key: Value): Value | undefined {
+    return typeof key === 'string' ? this.#member(this.#isObject ? unescapeName(key) : key) : undefined;
+  }
+
+  /** With what no expression can name: two objects are equal only if these parts are. */
+  *entries(): Iterable<MapEntry> {
+    for (const name of Object.keys(this.#json)) {
+      const value = this.#member(name);
+      if (value !== undefined) yield [name, value];
+    }
+  }
+
+  #member(name: string): Value | undefined {
+    const json = getOwn(this.#json, name);
+    if (json === undefined || (json === null && this.#isObject)) return undefined;
+    const schema = ruleMember(this.#schema, name);
+    return schema ? this.#values.valueOf(schema, json) : fromApiJson(json);
+  }
+}
+
+/** Marks sets and lists with keys, whose order has no meaning. */
+function withIdentities({ sharing }: ListSchema, list: readonly Value[]): readonly Value[] {
+  if (sharing === 'atomic') return list;
+  return sharing === 'set'
+    ? markUnordered(list, identityOf)
+    : markUnordered(list, (entry) =>
+        sharing.keys.map((key) => (entry instanceof MapValue ? identityOf(entry.get(key)) : '')).join(','),
+      );
+}
+
+/** Equal texts for equal values. */
+const identityOf = (value: Value | undefined): string =>
+  JSON.stringify(toJson(value ?? null, new Budget(Number.POSITIVE_INFINITY)));
+
+function scalarOf(schema: Schema, json: unknown): Value {
+  if (json === null) {
+    if (schema.nullable || schema.type === 'any') return null;
+    throw new EvaluationError('invalid data, got null for schema with nullable=false');
+  }
+  switch (schema.type) {
+    case 'string':
+      if (typeof json === 'string') return textOf(schema.rules?.format?.name, json);
+      break;
+    case 'boolean':
+      if (typeof json === 'boolean') return json;
+      break;
+    case 'int32':
+    case 'int64':
+    case 'intOrString': {
+      if (schema.type === 'intOrString' && typeof json === 'string') return json;
+      const whole = fromApiJson(json);
+      if (typeof whole === 'bigint') return whole;
+      break;
+    }
+    case 'double':
+      if (typeof json === 'number' || isRawNumber(json)) return numberOf(json);
+      break;
+    case 'any':
+      return fromApiJson(json);
+    default:
+  }
+  throw unexpected(schema, json);
+}
+
+/** A text of a format. Validation has refused wrong ones, except those that an update leaves as they were. */
+function textOf(format: string | undefined, text: string): Value {
+  switch (format) {
+    case 'byte': {
+      const bytes = decodeBase64(text);
+      if (!bytes) throw new EvaluationError(`Invalid byte formatted string ${text}`);
+      return bytes;
+    }
+    case 'date':
+      return parseTimestamp(`${text}T00:00:00Z`);
+    case 'date-time':
+      return parseTimestamp(text.toUpperCase());
+    case 'duration':
+      return parseWordyDuration(text);
+    default:
+      return text;
+  }
+}
+
+/** A value of another type stays where an update leaves it as it was. */
+const unexpected = ({ type }: Schema, json: unknown): EvaluationError =>
+  new EvaluationError(
+    `invalid data, expected ${expectedTypes[type] ?? 'string'}, got ${Array.isArray(json) ? 'list' : typeof json}`,
+  );
+
+const expectedTypes: Partial<Record<Schema['type'], string>> = {
+  int32: 'int',
+  int64: 'int',
+  double: 'float',
+  boolean: 'bool',
+  list: 'an array for the provided schema with type=array',
+  object: 'a map for the provided schema with type=object',
+  intOrString: 'XIntOrString value to be either a string or integer',
+};
