@@ -12,6 +12,9 @@ import {
 } from '@cluster-apiserver/model/schema';
 import { compileSchema, decodeValue } from '../schema/compile-schema.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
+import { compileRules } from '../rules/compile-rules.ts';
+import type { RuleNode } from '../rules/rule-node.ts';
+import { RuleBudget, validateDefaultByRules } from '../rules/validate-rules.ts';
 import { itemsOf, schemasPerStep } from './schema-parts.ts';
 
 /**
@@ -20,34 +23,49 @@ import { itemsOf, schemasPerStep } from './schema-parts.ts';
  */
 export function* validateDefaults(root: JsonSchema, problems: Problems): SyncTask<void> {
   const compiled = yield* compileSchema(root, { withoutDefaults: true });
-  yield* new DefaultCheck().schema(root, compiled, undefined, problems);
+  // Rules that do not compile are a problem of their own.
+  const rules = yield* compileRules(compiled, problems.aside());
+  yield* new DefaultCheck().schema(root, compiled, rules, undefined, problems);
 }
 
 /** From a value up to the embedded resource whose metadata, kind or apiVersion it is a part of. */
 type Around = (value: unknown) => object;
 
 class DefaultCheck {
+  readonly #budget = new RuleBudget();
   #visited = 0;
 
-  *schema(json: JsonSchema, schema: Schema, around: Around | undefined, at: Problems): SyncTask<void> {
+  *schema(
+    json: JsonSchema,
+    schema: Schema,
+    rules: RuleNode | undefined,
+    around: Around | undefined,
+    at: Problems,
+  ): SyncTask<void> {
     if (++this.#visited % schemasPerStep === 0) yield;
     const isResource = schema.type === 'object' && schema.structural?.embeddedResource === true;
     const ofMeta = isResource ? undefined : around;
-    if (json.default !== undefined)
+    if (json.default !== undefined) {
+      const place = at.at('default');
+      const before = at.count;
       yield* ofMeta
-        ? validateMetaDefault(json.default, schema, ofMeta, at.at('default'))
-        : validateDefault(json.default, schema, at.at('default'));
+        ? validateMetaDefault(json.default, schema, ofMeta, place)
+        : validateDefault(json.default, schema, place);
+      if (rules && at.count === before) yield* validateDefaultByRules(rules, json.default, this.#budget, place);
+    }
     const items = itemsOf(json);
     if (items && schema.type === 'list')
-      yield* this.schema(items, schema.items, ofMeta && ((value) => ofMeta([value])), at.at('items'));
+      yield* this.schema(items, schema.items, rules?.items, ofMeta && ((value) => ofMeta([value])), at.at('items'));
     if (schema.type !== 'object') return;
     for (const [name, property] of Object.entries(json.properties ?? {})) {
       const place = at.at('properties', { key: name });
       if (isResource && ofResource.has(name))
-        yield* this.schema(property, yield* compilePart(property), (value) => ({ [name]: value }), place);
+        yield* this.schema(property, yield* compilePart(property), undefined, (value) => ({ [name]: value }), place);
       else {
         const member = memberSchema(schema, name);
-        if (member) yield* this.schema(property, member, ofMeta && ((value) => ofMeta({ [name]: value })), place);
+        const inner = rules?.fields.get(name);
+        if (member)
+          yield* this.schema(property, member, inner, ofMeta && ((value) => ofMeta({ [name]: value })), place);
       }
     }
   }

@@ -1,6 +1,7 @@
 import type { SyncTask } from '@cluster-apiserver/base';
 import type { Problems } from '@cluster-apiserver/model';
 import type { JsonSchema } from '../schema/json-schema.ts';
+import { validateRuleDeclarations } from '../rules/validate-declarations.ts';
 import { entrySchema, itemsOf, junctorsOf, schemasPerStep } from './schema-parts.ts';
 
 /** What the parts around a schema allow. */
@@ -52,6 +53,7 @@ function* visit(schema: JsonSchema, around: Surroundings, at: Problems, visited:
   const items = itemsOf(schema);
   if (items) yield* visit(items, inside, at.at('items'), visited);
   validateSharing(schema, at);
+  validateRuleDeclarations(schema, at);
 }
 
 const types = ['array', 'boolean', 'integer', 'number', 'object', 'string'];

@@ -1,5 +1,7 @@
 import type { SyncTask } from '@cluster-apiserver/base';
 import type { Problems } from '@cluster-apiserver/model';
+import { compileRules } from '../rules/compile-rules.ts';
+import { compileSchema } from '../schema/compile-schema.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import { validateDefaults } from './defaults.ts';
 import { findUnreadable, validateRestrictions } from './restrictions.ts';
@@ -29,7 +31,9 @@ export function* validateSchema(
     if (problems.count === beforeStructure) yield* validateDefaults(schema, problems);
   }
   yield* validateRestrictions(schema, problems);
-  if (unreadable !== undefined && problems.count === before) problems.invalid('', unreadable);
+  if (problems.count > before) return;
+  if (unreadable === undefined) yield* compileRules(yield* compileSchema(schema), problems);
+  else problems.invalid('', unreadable);
 }
 
 /** The schema of a status is that of its property: what the root says besides would be lost. */

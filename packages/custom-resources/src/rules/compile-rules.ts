@@ -17,22 +17,17 @@ import {
   type ObjectSchema,
   type Schema,
 } from '@cluster-apiserver/model/schema';
+import { findFieldBy } from '../definition/field-path.ts';
 import type { ValidationRule } from '../schema/json-schema.ts';
 import { EstimatedCosts } from './costs.ts';
-import { readFieldPath } from './field-path.ts';
 import type { CompiledRule, RuleNode } from './rule-node.ts';
 
 /**
  * Compiles the rules of a structural schema, whose declarations are valid. What is wrong with their expressions is added to
- * the problems of the schema. Undefined if there are no rules. The rules of a schema that an update leaves as it was
- * may cost what they like, each for itself.
+ * the problems of the schema. Undefined if there are no rules.
  */
-export function* compileRules(
-  root: ObjectSchema,
-  problems: Problems,
-  { isUnchanged = false }: { readonly isUnchanged?: boolean } = {},
-): SyncTask<RuleNode | undefined> {
-  const costs = new EstimatedCosts(!isUnchanged);
+export function* compileRules(root: ObjectSchema, problems: Problems): SyncTask<RuleNode | undefined> {
+  const costs = new EstimatedCosts();
   const node = yield* new RuleCompiler(costs).compile(root, {
     name: 'selfType',
     at: problems,
@@ -194,11 +189,17 @@ const shownRule = (rule: ValidationRule): object => ({
 });
 
 /** The steps of a valid field path: those into maps are keys. */
-function stepsOf(schema: Schema, fieldPath = ''): readonly Step[] {
-  let at: Schema | undefined = schema;
-  return (readFieldPath(fieldPath) ?? []).map((name) => {
-    const isField: boolean = at?.type === 'object' && at.fields.has(name);
-    at = at?.type === 'object' ? memberSchema(at, name) : undefined;
-    return isField ? name : { key: name };
-  });
+function stepsOf(schema: Schema, fieldPath: string | undefined): readonly Step[] {
+  if (!fieldPath) return [];
+  const steps: Step[] = [];
+  findFieldBy(fieldPath, schema, memberAt(steps), { allowsBrackets: true });
+  return steps;
 }
+
+const memberAt =
+  (steps: Step[]) =>
+  (schema: Schema | undefined, name: string): Schema | 'any' => {
+    const members = schema?.type === 'object' ? schema : undefined;
+    steps.push(members?.fields.has(name) ? name : { key: name });
+    return (members && memberSchema(members, name)) ?? 'any';
+  };

@@ -10,17 +10,11 @@ const namedMax = 4;
 
 /** The estimated costs of the rules of a schema. */
 export class EstimatedCosts {
-  readonly #checksEach: boolean;
   #total = 0;
   #highest: { readonly cost: number; readonly at: Problems }[] = [];
 
-  constructor(checksEach: boolean) {
-    this.#checksEach = checksEach;
-  }
-
   add(what: 'rule' | 'messageExpression', cost: number, at: Problems): void {
-    if (this.#checksEach && cost > expressionCostMax)
-      at.forbidden(describeExcess(`estimated ${what} cost`, cost, expressionCostMax));
+    if (cost > expressionCostMax) at.forbidden(describeExcess(`estimated ${what} cost`, cost, expressionCostMax));
     this.#total += cost;
     if (cost < namedCostMin) return;
     this.#highest.push({ cost, at });

@@ -1,7 +1,6 @@
-import { getOwn } from '@cluster-apiserver/base';
 import type { Problems } from '@cluster-apiserver/model';
+import { findField } from '../definition/field-path.ts';
 import type { JsonSchema, ValidationRule } from '../schema/json-schema.ts';
-import { readFieldPath } from './field-path.ts';
 
 /** Validates the rules of a schema, apart from their expressions, and not those of schemas in it. */
 export function validateRuleDeclarations(schema: JsonSchema, problems: Problems): void {
@@ -22,7 +21,8 @@ function validateRule(schema: JsonSchema, declared: ValidationRule, at: Problems
   const path = at.at('fieldPath');
   if (fieldPath.trim() === '') path.invalid(fieldPath, 'must be non-empty if specified');
   if (lineBreak.test(fieldPath)) path.invalid(fieldPath, 'must not contain line breaks');
-  if (!leadsToField(schema, fieldPath)) path.invalid(fieldPath, 'must be a valid path');
+  if (typeof findField(fieldPath, schema, { allowsBrackets: true }) === 'string')
+    path.invalid(fieldPath, 'must be a valid path');
 }
 
 function validateMessage(rule: string, message: string, at: Problems): void {
@@ -34,17 +34,3 @@ function validateMessage(rule: string, message: string, at: Problems): void {
 }
 
 const lineBreak = /[\n\r]/;
-
-function leadsToField(schema: JsonSchema, fieldPath: string): boolean {
-  let at: JsonSchema | undefined = schema;
-  for (const name of readFieldPath(fieldPath) ?? ['']) {
-    at = memberOf(at, name);
-    if (!at) return false;
-  }
-  return true;
-}
-
-function memberOf({ properties, additionalProperties }: JsonSchema, name: string): JsonSchema | undefined {
-  if (properties) return getOwn(properties, name);
-  return typeof additionalProperties === 'object' ? additionalProperties : undefined;
-}
