@@ -47,6 +47,7 @@ export type { CustomResourceDefinition } from './api-extensions/definition-field
 export type { WebhookConfiguration } from './admission-registration/webhook.ts';
 export { contentFinalizer, type Namespace, namespaceKind, type NamespaceCondition } from './namespace/namespace.ts';
 export type { ConfigMap } from './config/config-map.ts';
+export type { Lease } from './coordination/lease.ts';
 export { countedNames } from './limits/counted-names.ts';
 export { isQuotaName } from './limits/resource-names.ts';
 export { isScoped, type ResourceQuota } from './limits/resource-quota.ts';

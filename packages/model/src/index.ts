@@ -26,6 +26,6 @@ export {
   StatusError,
   success,
 } from './status.ts';
-export { formatTime } from './time.ts';
+export { formatMicroTime, formatTime } from './time.ts';
 export { type PolicyRule, rbacGroup, type RbacSubject, type RoleRef } from './rbac.ts';
 export { parseQuantity, Quantity, quantityLengthMax, quantityOfInt } from './quantity.ts';

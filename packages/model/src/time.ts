@@ -82,3 +82,6 @@ export function formatTime(ms: number): string {
 
 /** Most times that are written are of now: each second is made once. */
 let formatted = { second: Number.NaN, text: '' };
+
+/** The same with six decimal places, of which this server knows three. */
+export const formatMicroTime = (ms: number): string => `${new Date(ms).toISOString().slice(0, -1)}000Z`;

@@ -28,4 +28,4 @@ export type { EndedRequest, RequestLog } from './stages/log-requests.ts';
 export { createServedVersions } from './served-versions.ts';
 export { createRequestMeasures } from './stages/request-measures.ts';
 export { rootRoutes } from './zpages/listed-paths.ts';
-export { zpageRoutes } from './zpages/zpages.ts';
+export { type ReplicaStatus, zpageRoutes } from './zpages/zpages.ts';

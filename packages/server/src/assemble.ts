@@ -29,6 +29,8 @@ import { serveDefinitions } from './api/serve-definitions.ts';
 import { startSystemNamespaces } from './api/namespaces.ts';
 import { createRequestHandler } from './serving/request-handler.ts';
 import { openResources } from './api/served-resources.ts';
+import { openReplicas } from './replicas/replicas.ts';
+import { configurationFact, describeReplicas, hashConfiguration, revisionFact } from './replicas/replica-status.ts';
 import { openServiceAccountTokens } from './authentication/service-account-tokens.ts';
 import { followServingCertificate } from './serving/serving-certificate.ts';
 import { addShutdownCheck } from './serving/shutdown.ts';
@@ -93,6 +95,18 @@ export async function assemble(
     const loopback = createLoopback({ random, admission, auditor, userAgent });
     namespaces?.connect(loopback);
     const shownFlags = formatFlags(flags);
+    const replicas = openReplicas(
+      {
+        ...served,
+        version: version.gitVersion,
+        facts: (revision) => ({
+          [revisionFact]: String(revision),
+          [configurationFact]: JSON.stringify(hashConfiguration(shownFlags, records.list())),
+        }),
+      },
+      context,
+      cleanup,
+    );
     const handler = createRequestHandler(
       serving,
       {
@@ -107,7 +121,13 @@ export async function assemble(
         documents: {
           ...healthRoutes(health),
           ...accountTokens?.documents,
-          ...createStatusDocuments({ flags: shownFlags, version, clock, random }),
+          ...createStatusDocuments({
+            flags: shownFlags,
+            version,
+            clock,
+            random,
+            replicas: replicas && (() => describeReplicas(replicas)),
+          }),
           ...metricsRoutes(metrics, slis),
           [configzPath]: createConfigzDocument(shownFlags, records, clock),
         },

@@ -18,6 +18,7 @@ export interface Environment {
   readonly listen: typeof listen;
   /** Version of Node.js and platform. */
   readonly runtime: Runtime;
+  readonly hostname: string;
   /** Used size of the V8 heap, including garbage, and the limit at which V8 ends the process. */
   readonly heap: () => Heap;
   /** Writes a log line without blocking. Returns false if the line was dropped. */

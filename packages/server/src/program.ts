@@ -1,4 +1,5 @@
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import path from 'node:path';
 import { getHeapStatistics } from 'node:v8';
 import { asError, systemClock, systemRandom } from '@cluster-apiserver/base';
@@ -50,6 +51,7 @@ const environment: Environment = {
   connectKms: { v1: kmsV1Service, v2: kmsV2Service },
   listen,
   runtime: { version: process.version, platform: process.platform, arch: process.arch, build: await readBuild() },
+  hostname: hostname(),
   heap: () => {
     const { used_heap_size: usedBytes, heap_size_limit: limitBytes } = getHeapStatistics();
     return { usedBytes, limitBytes };

@@ -91,6 +91,7 @@ export async function serveKinds(
     connectKms: { v1: kmsV1Service, v2: kmsV2Service },
     listen,
     runtime,
+    hostname: 'a-host',
     heap: () => ({ usedBytes: 1, limitBytes: 2 ** 30 }),
     write,
   };

@@ -4,7 +4,7 @@ import { seededRandom } from '@cluster-apiserver/base';
 import { askDocuments } from '../../test/ask-documents.ts';
 import { textResponse } from '../responses.ts';
 import { rootRoutes } from './listed-paths.ts';
-import { zpageRoutes } from './zpages.ts';
+import { type ReplicaStatus, zpageRoutes } from './zpages.ts';
 
 let clock: FakeClock;
 let ask: ReturnType<typeof askDocuments>;
@@ -64,6 +64,38 @@ test.each([undefined, '', 'text/plain', '*/*', 'text/*', 'application/json;v=v9;
     ]);
   },
 );
+
+const replica = {
+  identity: 'apiserver-a',
+  isThisReplica: true,
+  hostname: 'a',
+  version: 'v1.36.2',
+  observedRevision: '812',
+  renewTime: '2026-01-31T12:00:00.000000Z',
+  clockOffsetSeconds: 0,
+  configuration: { flags: '1' },
+  configurationDiffersIn: [],
+};
+const others = [
+  { ...replica, identity: 'apiserver-b', isThisReplica: false, hostname: 'b', clockOffsetSeconds: -3.21 },
+  { ...replica, identity: 'apiserver-c', isThisReplica: false, configurationDiffersIn: ['audit-policy-file', 'flags'] },
+];
+
+test('the status shows the replicas, what differs between them, and how their clocks differ', async () => {
+  const random = seededRandom(1);
+  const replicas = (): readonly ReplicaStatus[] => [replica, ...others];
+  const document = askDocuments(zpageRoutes({ component: 'tester', version, clock, random, flags: {}, replicas }));
+  const { text } = await document('/statusz');
+  expect(text.split('\n').filter((line) => line.startsWith('Replica '))).toEqual([
+    expect.stringMatching(
+      /^Replica apiserver-a(: |:|=| ) *host a, version 1.36.2, revision 812, renewed 2026\S+Z, this replica$/,
+    ),
+    expect.stringMatching(/^Replica apiserver-b.*, clock -3.2 s$/),
+    expect.stringMatching(/^Replica apiserver-c.*, clock \+0.0 s, other configuration: audit-policy-file flags$/),
+  ]);
+  const json = await document('/statusz', structured('Statusz', 'v1beta1'));
+  expect(JSON.parse(json.text)).toMatchObject({ replicas: replicas() });
+});
 
 test('the flags are text in the order of their names', async () => {
   const { text } = await ask('/flagz');

@@ -15,6 +15,24 @@ export interface ZpageOptions {
   readonly random: Random;
   /** The values of the flags by their names, without secrets. */
   readonly flags: Readonly<Record<string, string>>;
+  /** The replicas that are known to live; undefined if they do not know of each other. */
+  readonly replicas?: (() => readonly ReplicaStatus[]) | undefined;
+}
+
+/** A replica of the server, in `/statusz`. */
+export interface ReplicaStatus {
+  readonly identity: string;
+  readonly isThisReplica: boolean;
+  readonly hostname: string;
+  readonly version: string;
+  readonly observedRevision: string;
+  readonly renewTime: string;
+  /** How far its clock is ahead; undefined until a renewal was seen. */
+  readonly clockOffsetSeconds?: number;
+  /** Hashes by the flags that name files. */
+  readonly configuration: Readonly<Record<string, string>>;
+  /** The names of the hashes that are others than those of this replica. */
+  readonly configurationDiffersIn: readonly string[];
 }
 
 /**
@@ -22,7 +40,7 @@ export interface ZpageOptions {
  * and a structured format for programs.
  */
 export function zpageRoutes(options: ZpageOptions): NonResourceRoutes {
-  const { component, version, clock, random, flags } = options;
+  const { component, version, clock, random, flags, replicas } = options;
   const started = { atMs: clock.now(), monotonicMs: clock.monotonicMs() };
   const uptimeSeconds = (): number => Math.floor((clock.monotonicMs() - started.monotonicMs) / msPerSecond);
   const separator = (): string => requireValue(separators[random.below(separators.length)]);
@@ -37,7 +55,8 @@ export function zpageRoutes(options: ZpageOptions): NonResourceRoutes {
     [statusPath]: zpageHandler('Statusz', component, {
       text: (paths) => {
         const separated = separator();
-        const lines = formatStatus(about, started.atMs, uptimeSeconds(), paths);
+        const status = formatStatus(about, started.atMs, uptimeSeconds(), paths);
+        const lines = [...status, ...(replicas?.() ?? []).map(formatReplica)];
         return ['\n', ...lines.map(([name, value]) => `${name}${separated} ${value}\n`)];
       },
       members: (paths) => ({
@@ -45,6 +64,7 @@ export function zpageRoutes(options: ZpageOptions): NonResourceRoutes {
         uptimeSeconds: uptimeSeconds(),
         ...about,
         paths: listFolders(paths),
+        ...(replicas && { replicas: replicas() }),
       }),
     }),
     [flagsPath]: zpageHandler('Flagz', component, {
@@ -105,6 +125,27 @@ const formatStatus = (
   ['Emulation version', about.emulationVersion],
   ['Paths', listFolders(paths).join(' ')],
 ];
+
+const formatReplica = ({
+  isThisReplica,
+  identity,
+  clockOffsetSeconds,
+  configurationDiffersIn: differs,
+  ...replica
+}: ReplicaStatus): readonly [name: string, value: string] => [
+  `Replica ${identity}`,
+  [
+    `host ${replica.hostname}`,
+    `version ${replica.version.replace(/^v/, '')}`,
+    `revision ${replica.observedRevision}`,
+    `renewed ${replica.renewTime}`,
+    ...(clockOffsetSeconds === undefined || isThisReplica ? [] : [`clock ${formatOffset(clockOffsetSeconds)}`]),
+    ...(differs.length > 0 ? [`other configuration: ${differs.join(' ')}`] : []),
+    ...(isThisReplica ? ['this replica'] : []),
+  ].join(', '),
+];
+
+const formatOffset = (seconds: number): string => `${seconds < 0 ? '' : '+'}${seconds.toFixed(1)} s`;
 
 /** `Sun Nov 22 18:00:00 UTC 2026`, the day at least two characters wide. */
 function formatUnixDate(timeMs: number): string {

@@ -1,5 +1,11 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
-import { type NonResourceRoutes, rootRoutes, type VersionInfo, zpageRoutes } from '@cluster-apiserver/pipeline';
+import {
+  type NonResourceRoutes,
+  type ReplicaStatus,
+  rootRoutes,
+  type VersionInfo,
+  zpageRoutes,
+} from '@cluster-apiserver/pipeline';
 
 /** `/statusz`, `/flagz`, and `/` with the paths of all documents. */
 export const createStatusDocuments = (about: StatusOptions): NonResourceRoutes => ({
@@ -13,4 +19,5 @@ interface StatusOptions {
   readonly version: VersionInfo;
   readonly clock: Clock;
   readonly random: Random;
+  readonly replicas: (() => readonly ReplicaStatus[]) | undefined;
 }

@@ -27,6 +27,7 @@ export async function runStorage(
     connectKms: { v1: kmsV1Service, v2: kmsV2Service },
     listen,
     runtime: { version: 'v24.0.0', platform: 'linux', arch: 'x64' },
+    hostname: 'a-host',
     heap: () => ({ usedBytes: 1, limitBytes: 2 ** 30 }),
     write: () => {},
   };

@@ -1,0 +1,75 @@
+/** Replicas on one etcd know each other by their Leases. */
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import https from 'node:https';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { CleanupStack } from '@cluster-apiserver/base';
+import { kinds } from '@cluster-apiserver/kinds';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { until } from '@cluster-apiserver/testkit/until';
+import { serveKinds, type TestServer } from './serve-kinds.ts';
+
+const cleanup = new CleanupStack();
+const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases';
+
+let etcd: RealEtcd;
+beforeAll(async () => {
+  etcd = await startEtcd();
+  cleanup.defer('etcd', () => etcd.stop());
+});
+afterAll(() => cleanup.close());
+
+const policy = (level: string): string =>
+  JSON.stringify({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level }] });
+
+const serve = (level: string): Promise<TestServer> =>
+  serveKinds(kinds, { etcd, flags: ['--audit-policy-file=audit.yaml'], files: { 'audit.yaml': policy(level) } });
+
+interface Statusz {
+  readonly replicas: readonly {
+    readonly identity: string;
+    readonly isThisReplica: boolean;
+    readonly hostname: string;
+    readonly version: string;
+    readonly observedRevision: string;
+    readonly configurationDiffersIn: readonly string[];
+  }[];
+}
+
+async function readStatus({ url, certificate, token }: TestServer, accept: string): Promise<string> {
+  const headers = { authorization: `Bearer ${token}`, accept };
+  const request = https.get(`${url}/statusz`, { ca: certificate, headers, agent: false });
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  return text(response);
+}
+
+test('three replicas have three Leases, show each other in /statusz, and take theirs away when they stop', async () => {
+  const servers = [await serve('Metadata'), await serve('Metadata'), await serve('None')] as const;
+  const [one, , last] = servers;
+  const count = async (): Promise<number> => (await one.request('GET', leases)).body.items?.length ?? 0;
+  await until('three Leases', async () => (await count()) === 3 || undefined);
+  const { body } = await one.request('GET', leases);
+  const identities = body.items?.map(({ metadata }) => metadata.name).toSorted();
+  expect(await one.request('GET', '/api/v1/namespaces/kube-system')).toMatchObject({ status: 200 });
+
+  const status = JSON.parse(await readStatus(one, 'application/json;v=v1beta1;g=config.k8s.io;as=Statusz')) as Statusz;
+  expect(status.replicas.map(({ identity }) => identity)).toEqual(identities);
+  expect(status.replicas.filter(({ isThisReplica }) => isThisReplica)).toHaveLength(1);
+  for (const { hostname, version, observedRevision } of status.replicas) {
+    expect([hostname, version]).toEqual(['a-host', expect.stringMatching(/^v1\./)]);
+    expect(Number(observedRevision)).toBeGreaterThan(0);
+  }
+  expect(status.replicas.map(({ configurationDiffersIn }) => configurationDiffersIn.join()).toSorted()).toEqual([
+    '',
+    '',
+    'audit-policy-file',
+  ]);
+  const page = await readStatus(one, 'text/plain');
+  expect(page.match(/^Replica apiserver-[0-9a-f]{32}/gm)).toHaveLength(3);
+  expect(page).toMatch(/other configuration: audit-policy-file$/m);
+
+  await last.close();
+  await until('two Leases', async () => (await count()) === 2 || undefined);
+  for (const server of servers.slice(0, 2)) await server.close();
+});
