@@ -1,3 +1,4 @@
+import { cleanUpDefinitions } from './custom-resources/clean-up-definitions.ts';
 import { establishDefinitions } from './custom-resources/establish-definitions.ts';
 import { collectGarbage } from './garbage-collector/garbage-collector.ts';
 import { drainNamespaces } from './namespaces/namespace-controller.ts';
@@ -15,6 +16,7 @@ export const controllers: Readonly<Record<string, (term: ControllerOptions & Con
   'clusterrole-aggregation-controller': aggregateClusterRoles,
   'resourcequota-controller': countQuotas,
   'customresourcedefinition-controller': establishDefinitions,
+  'customresourcedefinition-finalizer-controller': cleanUpDefinitions,
   'serviceaccount-controller': keepDefaultAccounts,
   'root-ca-certificate-publisher-controller': publishRootCertificates,
   'validatingadmissionpolicy-status-controller': checkPolicyTypes,

@@ -43,7 +43,11 @@ export type {
   ValidatingWebhookConfiguration,
 } from './admission-registration/validating-webhook-configuration.ts';
 export { customResourceDefinition } from './api-extensions/custom-resource-definition.ts';
-export type { CustomResourceDefinition } from './api-extensions/definition-fields.ts';
+export { findApproval } from './api-extensions/approval.ts';
+export { findBundleProblem } from './api-extensions/ca-bundle.ts';
+export { findCondition, type Finding, isTrue, withCondition } from './api-extensions/conditions.ts';
+export type { CustomResourceDefinition, DefinitionNames } from './api-extensions/definition-fields.ts';
+export { cleanupFinalizer } from './api-extensions/prepare-definition.ts';
 export type { WebhookConfiguration } from './admission-registration/webhook.ts';
 export { contentFinalizer, type Namespace, namespaceKind, type NamespaceCondition } from './namespace/namespace.ts';
 export type { ConfigMap } from './config/config-map.ts';

@@ -1,80 +1,132 @@
-/** Accepts the names of CustomResourceDefinitions, and establishes their kinds. */
-import type { CustomResourceDefinition } from '@cluster-apiserver/kinds';
+/**
+ * Accepts the names of CustomResourceDefinitions, and establishes them when their kinds are served: a client that has seen
+ * that may use the kind at once.
+ */
+import { runTask } from '@cluster-apiserver/base';
+import { type CustomResourceDefinition, findBundleProblem, isTrue } from '@cluster-apiserver/kinds';
 import { formatTime } from '@cluster-apiserver/model';
 import { sameJson } from '@cluster-apiserver/model/json';
-import { textOfItemKey } from '@cluster-apiserver/storage';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
+import type { CachedObject, Resource } from '@cluster-apiserver/registry';
+import { type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
 import { changeObject } from '../change-object.ts';
-import { readable } from '../memory.ts';
+import { itemsWithin, readable, readBarrier } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
-import { type ControllerOptions, runController } from '../run-controller.ts';
+import { type ControllerContext, type ControllerOptions, type Reconciler, runController } from '../run-controller.ts';
+import { statusAfter } from './definition-status.ts';
+import { definitionsIn, kindOfDefinition } from './kind-of-definition.ts';
+import { collectNames, noNames, type UsedNames } from './names.ts';
 
 /** The writer, in managedFields, as in Kubernetes. */
 const manager = 'kube-apiserver';
-const workers = 5;
 
+/** Of two definitions that want the same name the first one gets it, and the second one sees that. */
+const workers = 1;
+
+/** Establishes definitions until the signal aborts, and resolves when no work is running any more. */
 export async function establishDefinitions(options: ControllerOptions): Promise<void> {
-  const { api, clock, signal, log } = options;
-  const definitions = api.current.byGroupKind('apiextensions.k8s.io', 'CustomResourceDefinition');
-  if (!definitions || signal.aborted) return;
+  const definitions = definitionsIn(options.api.current);
+  if (!definitions || options.signal.aborted) return;
   await runController(options, {
     workers,
     reconciled: definitions,
     followed: () => [definitions],
-    start: ({ enqueue, forEachKey, call }) => ({
-      reconcile: async (key) => {
-        const stored = readable(definitions.collection.get(key));
-        if (!stored) return;
-        const wanted = withConditions(requireKind(stored.object, 'CustomResourceDefinition'), clock.now());
-        if (sameJson(wanted.status, stored.object['status'])) return;
-        await changeObject(
-          definitions,
-          stored,
-          {
-            manager,
-            subresource: 'status',
-            change: (current) => withConditions(requireKind(current, 'CustomResourceDefinition'), clock.now()),
-          },
-          call(),
-        );
-        log.debug(2, 'established a kind', { definition: textOfItemKey(key) });
-      },
-      changed: (_, { key, current }) => {
-        if (current) enqueue(key);
-      },
-      sync: () => forEachKey(enqueue),
-    }),
+    start: (context) => new Establisher(options, definitions, context),
   });
 }
 
-function withConditions(definition: CustomResourceDefinition, nowMs: number): CustomResourceDefinition {
-  const { names, versions } = definition.spec;
-  const time = formatTime(nowMs);
-  const conditions = definition.status.conditions ?? [];
-  const has = (type: string): boolean => conditions.some((one) => one.type === type && one.status === 'True');
-  if (has('NamesAccepted') && has('Established') && sameJson(names, definition.status.acceptedNames)) return definition;
-  const storage = (versions ?? []).filter((one) => one.storage).map(({ name }) => name);
-  return {
-    ...definition,
-    status: {
-      ...definition.status,
-      acceptedNames: names,
-      storedVersions: [...new Set([...(definition.status.storedVersions ?? []), ...storage])],
-      conditions: [
-        {
-          type: 'NamesAccepted',
-          status: 'True',
-          lastTransitionTime: time,
-          reason: 'NoConflicts',
-          message: 'no conflicts found',
-        },
-        {
-          type: 'Established',
-          status: 'True',
-          lastTransitionTime: time,
-          reason: 'InitialNamesAccepted',
-          message: 'the initial names have been accepted',
-        },
-      ],
-    },
-  };
+type Status = CustomResourceDefinition['status'];
+
+class Establisher implements Reconciler {
+  readonly #options: ControllerOptions;
+  readonly #definitions: Resource;
+  readonly #context: ControllerContext;
+  /** Those that wait for names of others, by their keys. */
+  readonly #inConflict = new Set<string>();
+
+  constructor(options: ControllerOptions, definitions: Resource, context: ControllerContext) {
+    this.#options = options;
+    this.#definitions = definitions;
+    this.#context = context;
+  }
+
+  async reconcile(key: string): Promise<void> {
+    const { signal, log } = this.#options;
+    const { call } = this.#context;
+    const known = this.#read(key);
+    if (!known || sameJson(await this.#statusAfter(key, known), known.status)) return;
+    // The names that were accepted last may not be in memory yet.
+    await readBarrier(this.#definitions, call(), signal);
+    const item = readable(this.#definitions.collection.get(key));
+    const definition = this.#read(key);
+    if (!item || !definition) return;
+    const status = await this.#statusAfter(key, definition);
+    const change = (current: KubeObject): object =>
+      // A change of it brings it here again.
+      sameJson(contentOf(requireKind(current, 'CustomResourceDefinition')), contentOf(definition))
+        ? { ...current, status }
+        : current;
+    await changeObject(this.#definitions, item, { manager, subresource: 'status', change }, call());
+    log.debug(2, 'wrote the conditions of a CustomResourceDefinition', { definition: item.name });
+  }
+
+  changed(_: Resource, { key, current }: ItemChange<CachedObject>): void {
+    const { enqueue } = this.#context;
+    if (current) enqueue(key);
+    else this.#inConflict.delete(key);
+    for (const other of this.#inConflict) if (groupOf(other) === groupOf(key)) enqueue(other);
+  }
+
+  sync(): Promise<void> {
+    return this.#context.forEachKey(this.#context.enqueue);
+  }
+
+  #read(key: string): CustomResourceDefinition | undefined {
+    const item = readable(this.#definitions.collection.get(key));
+    return item && requireKind(item.object, 'CustomResourceDefinition');
+  }
+
+  /** One that is being deleted gets no names any more. */
+  async #statusAfter(key: string, definition: CustomResourceDefinition): Promise<Status> {
+    const { api, clock } = this.#options;
+    if (definition.metadata.deletionTimestamp !== undefined) return definition.status;
+    const isEstablished = isTrue(definition, 'Established');
+    const bundle = definition.spec.conversion?.webhook?.clientConfig?.caBundle;
+    const problem = bundle && !isEstablished ? await runTask(clock, undefined, findBundleProblem(bundle)) : undefined;
+    const status = statusAfter(
+      definition,
+      {
+        used: sameJson(definition.spec.names, definition.status.acceptedNames) ? noNames : this.#namesBeside(key),
+        isServed: isEstablished || kindOfDefinition(api.current, textOfItemKey(key)) !== undefined,
+        hasFaultyBundle: problem !== undefined,
+      },
+      formatTime(clock.now()),
+    );
+    if (sameJson(definition.spec.names, status.acceptedNames)) this.#inConflict.delete(key);
+    else this.#inConflict.add(key);
+    return status;
+  }
+
+  /** The names of the other definitions of the group. */
+  #namesBeside(key: string): UsedNames {
+    const others: CustomResourceDefinition[] = [];
+    for (const item of itemsWithin(this.#definitions.collection.view(), '')) {
+      const stored = item.key !== key && groupOf(item.key) === groupOf(key) ? readable(item) : undefined;
+      if (stored) others.push(requireKind(stored.object, 'CustomResourceDefinition'));
+    }
+    return collectNames(others);
+  }
+}
+
+const contentOf = ({ metadata, spec, status }: CustomResourceDefinition): object => ({
+  annotations: metadata.annotations,
+  isDeleted: metadata.deletionTimestamp,
+  spec,
+  status,
+});
+
+/** The name of a definition begins with its plural, which has no dot. */
+function groupOf(key: string): string {
+  const name = textOfItemKey(key);
+  return name.slice(name.indexOf('.'));
 }

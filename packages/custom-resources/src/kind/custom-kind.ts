@@ -66,6 +66,7 @@ export function* customKind(definition: Definition): SyncTask<Kind> {
     versions: [],
     conversion: renamingVersions,
     storage: { prefix: `${group}/${plural}`, form: canonicalForm },
+    definition: `${plural}.${group}`,
     prepare: (written, current, { subresource }) => withGeneration(written, current, subresource === 'status'),
     fieldsOf: selectorOf(all),
   };

@@ -1,4 +1,5 @@
 import type { Problems } from '@cluster-apiserver/model';
+import type { Finding } from './conditions.ts';
 import type { CustomResourceDefinition } from './definition-fields.ts';
 
 /** Groups of the Kubernetes community are for kinds that it has reviewed. */
@@ -8,14 +9,12 @@ const isProtected = (group: string): boolean => /(?:^|\.)(?:k8s|kubernetes)\.io$
 
 const see = 'see https://github.com/kubernetes/enhancements/pull/1111';
 
-interface Approval {
-  readonly status: 'True' | 'False';
-  readonly message: string;
+type Approval = Pick<Finding, 'status' | 'message'> & {
   readonly reason: 'MissingAnnotation' | 'UnapprovedAnnotation' | 'ApprovedAnnotation' | 'InvalidAnnotation';
-}
+};
 
 /** Whether its group may hold it; undefined for a group that is not protected. */
-function findApproval({ spec, metadata }: CustomResourceDefinition): Approval | undefined {
+export function findApproval({ spec, metadata }: CustomResourceDefinition): Approval | undefined {
   if (!isProtected(spec.group)) return undefined;
   const approval = metadata.annotations?.[annotation] ?? '';
   const needed = `protected groups must have approval annotation "${annotation}"`;

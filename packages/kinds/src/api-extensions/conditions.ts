@@ -1,4 +1,29 @@
-import type { CustomResourceDefinition } from './definition-fields.ts';
+import type { CustomResourceDefinition, DefinitionCondition } from './definition-fields.ts';
 
-export const isTrue = ({ status }: CustomResourceDefinition, type: string): boolean =>
-  status.conditions?.find((condition) => condition.type === type)?.status === 'True';
+/** Those that this server writes. */
+export type ConditionType = 'KubernetesAPIApprovalPolicyConformant' | 'NamesAccepted' | 'Established' | 'Terminating';
+
+export interface Finding {
+  readonly type: ConditionType;
+  readonly status: 'True' | 'False';
+  readonly reason: string;
+  readonly message: string;
+}
+
+type Conditions = CustomResourceDefinition['status']['conditions'];
+
+export const findCondition = (conditions: Conditions, type: ConditionType): DefinitionCondition | undefined =>
+  conditions?.find((condition) => condition.type === type);
+
+export const isTrue = ({ status }: CustomResourceDefinition, type: ConditionType): boolean =>
+  findCondition(status.conditions, type)?.status === 'True';
+
+/** A condition keeps its place, and its time as long as its status stays. */
+export function withCondition(conditions: Conditions, finding: Finding, now: string): DefinitionCondition[] {
+  const before = findCondition(conditions, finding.type);
+  const time = before?.status === finding.status ? (before.lastTransitionTime ?? now) : now;
+  const next = { ...before, ...finding, lastTransitionTime: time };
+  return before
+    ? (conditions ?? []).map((condition) => (condition === before ? next : condition))
+    : [...(conditions ?? []), next];
+}

@@ -2,7 +2,7 @@ import { findUnknownFormats } from '@cluster-apiserver/custom-resources';
 import { createdAtColumn, defineKind, nameColumn } from '@cluster-apiserver/model/kind';
 import { apiExtensions } from './api-extensions.ts';
 import { type CustomResourceDefinition, fields } from './definition-fields.ts';
-import { prepareDefinition, withDefaults } from './prepare-definition.ts';
+import { beginDeletion, prepareDefinition, withDefaults } from './prepare-definition.ts';
 import { validateDefinition, validateDefinitionSpec } from './validate-definition.ts';
 
 /** Defines a kind of objects, which is served while the definition exists. */
@@ -19,6 +19,7 @@ export const customResourceDefinition = defineKind({
   requiredFields: ['spec'],
   storage: { prefix: 'apiextensions.k8s.io/customresourcedefinitions' },
   updateNeedsVersion: true,
+  qualifiedFinalizers: false,
   fieldSubresources: [
     {
       name: 'status',
@@ -38,6 +39,7 @@ export const customResourceDefinition = defineKind({
       .filter((format) => !before.has(format))
       .map((format) => `unrecognized format ${JSON.stringify(format)}`);
   },
+  deletion: { isHeld: () => false, begin: beginDeletion, ignoresPropagation: true },
   columns: [nameColumn, createdAtColumn],
 });
 

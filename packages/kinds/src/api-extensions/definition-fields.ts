@@ -219,6 +219,7 @@ export const fields = {
 export type CustomResourceDefinition = ObjectOf<typeof fields>;
 export type DefinitionSpec = ValueOf<typeof spec>;
 export type DefinitionVersion = ValueOf<typeof version>;
+export type DefinitionCondition = ValueOf<typeof condition>;
 export type DefinitionNames = ValueOf<typeof names>;
 export type DefinitionColumn = ValueOf<typeof column>;
 export type Subresources = ValueOf<typeof subresources>;

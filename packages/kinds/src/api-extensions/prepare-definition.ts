@@ -1,7 +1,11 @@
 import type { WriteContext } from '@cluster-apiserver/model/kind';
 import { withServicePort } from '../admission-registration/client-config.ts';
 import { countingChangesOf } from '../admission-registration/admission-registration.ts';
+import { withCondition } from './conditions.ts';
 import type { Conversion, CustomResourceDefinition, DefinitionNames } from './definition-fields.ts';
+
+/** Holds a definition until its objects are gone. */
+export const cleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io';
 
 export function withDefaults(definition: CustomResourceDefinition): CustomResourceDefinition {
   const { spec } = definition;
@@ -44,3 +48,29 @@ export function prepareDefinition(
 }
 
 const noNames: DefinitionNames = { plural: '', kind: '' };
+
+/** The first step of a deletion. Its objects go next. */
+export function beginDeletion(definition: CustomResourceDefinition): CustomResourceDefinition {
+  const { metadata, status } = definition;
+  const finalizers = metadata.finalizers ?? [];
+  return {
+    ...definition,
+    metadata: {
+      ...metadata,
+      finalizers: finalizers.includes(cleanupFinalizer) ? finalizers : [...finalizers, cleanupFinalizer],
+    },
+    status: {
+      ...status,
+      conditions: withCondition(
+        status.conditions,
+        {
+          type: 'Terminating',
+          status: 'True',
+          reason: 'InstanceDeletionPending',
+          message: 'CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon',
+        },
+        metadata.deletionTimestamp ?? '',
+      ),
+    },
+  };
+}

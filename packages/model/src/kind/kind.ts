@@ -133,6 +133,8 @@ export interface KindHooks<T extends KubeObject> {
     readonly isHeld: (object: T) => boolean;
     /** The object as it shows that its deletion has begun. */
     readonly begin: (object: T) => T;
+    /** What depends on it always goes with it, whatever the propagation policy of a deletion says. */
+    readonly ignoresPropagation?: boolean;
   };
 }
 
@@ -141,6 +143,8 @@ export interface Kind extends ApiVersion, KindOptions<KubeObject>, KindHooks<Kub
   readonly verbs: readonly Verb[];
   readonly columns: readonly Column<KubeObject>[];
   readonly storage: KindStorage;
+  /** The name of the CustomResourceDefinition that it is made of. */
+  readonly definition?: string;
   /** The versions of its objects, the stored one first. Clients see those that are served. */
   readonly versions: readonly ApiVersion[];
   readonly conversion: Conversion;

@@ -150,6 +150,7 @@ const preconditionFailed = ({ group, kind }: ApiVersion, name: string, problem: 
 
 /** The propagation policy is stored as a finalizer, which the garbage collector executes and removes. */
 function finalizersAfter(kind: Kind, finalizers: readonly string[], options: DeleteOptions): string[] {
+  if (kind.deletion?.ignoresPropagation) return [...finalizers];
   const others = finalizers.filter((finalizer) => finalizer !== orphanFinalizer && finalizer !== foregroundFinalizer);
   if (!kind.ownsOthers) return others;
   const policy = propagationPolicyOf(kind, finalizers, options);
@@ -179,8 +180,9 @@ const withFinalizers = (kind: Kind, object: KubeObject, finalizers: string[]): K
 function markForDeletion({ kind, clock }: Resource, object: KubeObject): KubeObject {
   const { generation, deletionTimestamp } = object.metadata;
   const metadata = { ...object.metadata, deletionTimestamp: deletionTimestamp ?? formatTime(clock.now()) };
-  // In two steps, kube-apiserver sets no grace period, and the generation stays.
-  if (kind.deletion) return canonical(kind, kind.deletion.begin({ ...object, metadata }));
+  // The first of two steps sets no grace period, and the generation stays, as in kube-apiserver.
+  if (kind.deletion && deletionTimestamp === undefined)
+    return canonical(kind, kind.deletion.begin({ ...object, metadata }));
   metadata.deletionGracePeriodSeconds = 0;
   if (deletionTimestamp === undefined && generation !== undefined && numberOf(generation) > 0)
     metadata.generation = increment(generation);
