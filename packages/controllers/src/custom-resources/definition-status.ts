@@ -9,7 +9,7 @@ import {
 import { acceptNames, type UsedNames } from './names.ts';
 
 export interface Circumstances {
-  /** The names of the other definitions of its group. */
+  /** The names of the other kinds of its group. */
   readonly used: UsedNames;
   readonly isServed: boolean;
   /** Whether its conversion webhook cannot be called, because the bundle holds no certificate. */

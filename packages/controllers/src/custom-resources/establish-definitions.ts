@@ -3,7 +3,12 @@
  * that may use the kind at once.
  */
 import { runTask } from '@cluster-apiserver/base';
-import { type CustomResourceDefinition, findBundleProblem, isTrue } from '@cluster-apiserver/kinds';
+import {
+  type CustomResourceDefinition,
+  type DefinitionNames,
+  findBundleProblem,
+  isTrue,
+} from '@cluster-apiserver/kinds';
 import { formatTime } from '@cluster-apiserver/model';
 import { sameJson } from '@cluster-apiserver/model/json';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
@@ -96,7 +101,9 @@ class Establisher implements Reconciler {
     const status = statusAfter(
       definition,
       {
-        used: sameJson(definition.spec.names, definition.status.acceptedNames) ? noNames : this.#namesBeside(key),
+        used: sameJson(definition.spec.names, definition.status.acceptedNames)
+          ? noNames
+          : this.#namesBeside(key, definition),
         isServed: isEstablished || kindOfDefinition(api.current, textOfItemKey(key)) !== undefined,
         hasFaultyBundle: problem !== undefined,
       },
@@ -107,14 +114,24 @@ class Establisher implements Reconciler {
     return status;
   }
 
-  /** The names of the other definitions of the group. */
-  #namesBeside(key: string): UsedNames {
-    const others: CustomResourceDefinition[] = [];
+  /** The names of the other definitions of the group, and of the kinds in it that need none. */
+  #namesBeside(key: string, { spec }: CustomResourceDefinition): UsedNames {
+    const names: DefinitionNames[] = [];
     for (const item of itemsWithin(this.#definitions.collection.view(), '')) {
       const stored = item.key !== key && groupOf(item.key) === groupOf(key) ? readable(item) : undefined;
-      if (stored) others.push(requireKind(stored.object, 'CustomResourceDefinition'));
+      if (stored) names.push(requireKind(stored.object, 'CustomResourceDefinition').status.acceptedNames);
     }
-    return collectNames(others);
+    for (const { kind: own } of this.#options.api.current.stored)
+      if (own.group === spec.group && own.definition === undefined)
+        names.push({
+          plural: own.plural,
+          singular: own.singular,
+          shortNames: [...own.shortNames],
+          kind: own.kind,
+          categories: [],
+          listKind: `${own.kind}List`,
+        });
+    return collectNames(names);
   }
 }
 

@@ -1,6 +1,6 @@
-import type { CustomResourceDefinition, DefinitionNames, Finding } from '@cluster-apiserver/kinds';
+import type { DefinitionNames, Finding } from '@cluster-apiserver/kinds';
 
-/** Names that other definitions of a group have. */
+/** Names that other kinds of a group have. */
 export interface UsedNames {
   /** In paths and on command lines. */
   readonly resources: ReadonlySet<string>;
@@ -9,10 +9,10 @@ export interface UsedNames {
 
 export const noNames: UsedNames = { resources: new Set(), kinds: new Set() };
 
-export function collectNames(definitions: Iterable<CustomResourceDefinition>): UsedNames {
+/** The names of all of these. */
+export function collectNames(all: Iterable<DefinitionNames>): UsedNames {
   const used = { resources: new Set<string>(), kinds: new Set<string>() };
-  for (const { status } of definitions) {
-    const { plural, singular = '', shortNames = [], kind, listKind = '' } = status.acceptedNames;
+  for (const { plural, singular = '', shortNames = [], kind, listKind = '' } of all) {
     for (const name of [plural, singular, ...shortNames]) used.resources.add(name);
     for (const name of [kind, listKind]) used.kinds.add(name);
   }
