@@ -9,11 +9,13 @@ import { kinds, reviews, type ReviewServices } from './index.ts';
 
 /** Everything that is sent or received as protobuf. */
 const forms: readonly (readonly [string, ObjectSchema])[] = [
-  ...kinds(services).flatMap(({ kind, apiVersion, schema, listSchema, subresourceForms }) => [
-    [`${kind} of ${apiVersion}`, schema] as const,
-    [`${kind}List of ${apiVersion}`, listSchema] as const,
-    ...subresourceForms.map((form) => [`${form.kind} of ${form.group}`, form.schema] as const),
-  ]),
+  ...kinds(services)
+    .filter(({ hasProtobuf, kind }) => hasProtobuf || kind !== 'CustomResourceDefinition')
+    .flatMap(({ kind, apiVersion, schema, listSchema, subresourceForms }) => [
+      [`${kind} of ${apiVersion}`, schema] as const,
+      [`${kind}List of ${apiVersion}`, listSchema] as const,
+      ...subresourceForms.map((form) => [`${form.kind} of ${form.group}`, form.schema] as const),
+    ]),
   ...reviews({} as ReviewServices).map(({ kind, schema }) => [kind, schema] as const), // not called
   ['Status', statusSchema],
   ['DeleteOptions', deleteOptions],

@@ -16,6 +16,7 @@ export {
   conflict,
   forbiddenResource,
   invalid,
+  methodNotSupported,
   notFound,
   requireValid,
   type Reason,

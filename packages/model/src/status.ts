@@ -138,6 +138,16 @@ export const notFound = (names: ResourceNames, name: string, cause?: unknown): S
     cause,
   });
 
+/** The verb is one of Kubernetes, such as `update`. */
+export const methodNotSupported = (names: ResourceNames, verb: string): StatusError => {
+  const { name: _, ...details } = resourceDetails(names, '');
+  return new StatusError(
+    'MethodNotAllowed',
+    `${verb} is not supported on resources of kind "${withGroup(names, names.plural)}"`,
+    details,
+  );
+};
+
 export const alreadyExists = (names: ResourceNames, name: string, prefix = '', cause?: unknown): StatusError =>
   new StatusError(
     'AlreadyExists',

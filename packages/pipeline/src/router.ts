@@ -1,6 +1,6 @@
 import { type Clock, getOwn, invariant } from '@cluster-apiserver/base';
 import type { Authorizer } from '@cluster-apiserver/gates';
-import { StatusError } from '@cluster-apiserver/model';
+import { methodNotSupported, notFound as objectNotFound, StatusError } from '@cluster-apiserver/model';
 import type { ApiVersion, Review, ServedKind } from '@cluster-apiserver/model/kind';
 import type { ApiSnapshot, LiveApi, Resource } from '@cluster-apiserver/registry';
 import type { Endpoint, EndpointScope, HandlerName } from './endpoints/endpoint.ts';
@@ -14,6 +14,7 @@ import { deleteCollectionHandler } from './handlers/delete-collection.ts';
 import { getHandler } from './handlers/get.ts';
 import { listHandler } from './handlers/list.ts';
 import { patchHandler } from './handlers/patch.ts';
+import { projectionHandlers } from './handlers/projection.ts';
 import type { WriteChecks } from './handlers/requester.ts';
 import { updateHandler } from './handlers/update.ts';
 import { watchHandler, type WatchLimits } from './handlers/watch.ts';
@@ -38,7 +39,7 @@ type Methods = Readonly<Record<string, Handler<AuthenticatedContext>>>;
 
 /** The handlers of one resource. A scope that the kind does not have is absent. */
 interface ResourceRoutes {
-  readonly namespaced: boolean;
+  readonly kind: ApiVersion | Review;
   readonly scopes: Readonly<Partial<Record<EndpointScope, Methods>>>;
   /** By the name of the subresource. */
   readonly subresources: Readonly<Record<string, Methods>>;
@@ -47,6 +48,7 @@ interface ResourceRoutes {
 /** What the router knows of one snapshot. */
 interface RouteTable {
   readonly routes: ReadonlyMap<ServedKind, ResourceRoutes>;
+  /** Those with kinds of the server. */
   readonly groups: ReadonlySet<string>;
   /** With their groups. */
   readonly versions: ReadonlySet<string>;
@@ -76,7 +78,7 @@ export function createRouter(options: RouteOptions): Handler<AuthenticatedContex
     ];
     return {
       routes: new Map(all.map(({ served, routes }) => [served, routes])),
-      groups: new Set(['', ...all.map(({ served }) => served.group)]),
+      groups: new Set(['', ...all.filter(({ served }) => !served.isCustom).map(({ served }) => served.group)]),
       versions: new Set(all.map(({ served: { group, version } }) => `${group}/${version}`)),
     };
   };
@@ -89,8 +91,10 @@ export function createRouter(options: RouteOptions): Handler<AuthenticatedContex
     const { routes, groups } = table;
     if (!info) return (isMissingVersion(table, context.info.path) ? notFound : options.nonResourceRouter)(context);
     const found = context.served && routes.get(context.served);
-    if (found) return handlerFor(found, info, context.request.method)(context);
-    // Unknown groups get a plain 404. In a served group, an unknown version or resource is answered with a Status.
+    const handler = found && handlerFor(found, info, context.request.method);
+    if (handler) return handler(context);
+    // Unknown groups, and those that clients have defined, get a plain 404. In a group of the server, an unknown version or
+    // resource is answered with a Status.
     return (groups.has(info.group) ? notFound : options.nonResourceRouter)(context);
   };
 }
@@ -113,7 +117,7 @@ function routesOf(
     const methods = subresource === undefined ? (scopes[scope] ??= {}) : (subresources[subresource] ??= {});
     methods[method] = handlerOf(endpoint);
   }
-  return { namespaced: kind.namespaced, scopes, subresources };
+  return { kind, scopes, subresources };
 }
 
 /** The handlers of a kind whose objects are stored. Each is created once, because watchers of all paths share frames. */
@@ -135,8 +139,15 @@ function handlersOf(
     delete: deleteHandler(resource, checks, mayDeleteUnreadable),
     deleteCollection: deleteCollectionHandler(resource, checks, deleteCollectionWorkers, mayDeleteUnreadable),
   };
+  const ofProjections = new Map(
+    resource.served.fieldSubresources.flatMap((one) =>
+      one.projection ? [[one.name, projectionHandlers(resource, one, one.projection, checks)] as const] : [],
+    ),
+  );
   return ({ handler, subresource: name }) => {
     invariant(handler !== 'review', 'a review has no stored objects');
+    const projections = name === undefined ? undefined : ofProjections.get(name);
+    if (projections && (handler === 'get' || handler === 'update' || handler === 'patch')) return projections[handler];
     if (handler !== 'createSubresource') return handlers[handler];
     const subresource = resource.served.subresources.find((one) => one.name === name);
     invariant(subresource, 'an endpoint creates a subresource that its kind does not declare');
@@ -144,16 +155,41 @@ function handlersOf(
   };
 }
 
-function handlerFor(found: ResourceRoutes, info: ResourceInfo, method: string): Handler<AuthenticatedContext> {
-  const { namespace, isInNamespace: inNamespace, name, hasExtraSegments: beyond } = info;
-  const misplaced = found.namespaced ? namespace === undefined && name !== undefined : inNamespace;
-  if (beyond || name === '' || misplaced) return notFound;
+/** Undefined where nothing is served. */
+function handlerFor(
+  found: ResourceRoutes,
+  info: ResourceInfo,
+  method: string,
+): Handler<AuthenticatedContext> | undefined {
+  const { kind } = found;
+  const { namespace, isInNamespace: inNamespace, name, subresource, hasExtraSegments: beyond } = info;
+  const misplaced = kind.namespaced ? namespace === undefined && name !== undefined : inNamespace;
+  if (beyond || name === '' || misplaced) return undefined;
   const methods = methodsOf(found, info);
-  return methods ? (getOwn(methods, method) ?? notAllowed) : notFound;
+  if (!kind.isCustom) return methods && (getOwn(methods, method) ?? notAllowed);
+  if (methods) return getOwn(methods, method) ?? customMethod(found, info, method);
+  if (subresource === undefined || name === undefined) return undefined;
+  return () => {
+    throw objectNotFound(kind, name);
+  };
+}
+
+/** Methods that no document of a kind names. As in kube-apiserver, a POST to an object creates what its body names. */
+function customMethod(
+  { kind, scopes }: ResourceRoutes,
+  { namespace, subresource, name }: ResourceInfo,
+  method: string,
+): Handler<AuthenticatedContext> | undefined {
+  if (subresource === undefined && name !== undefined && method === 'POST' && scopes.collection?.[method])
+    return scopes.collection[method];
+  if (kind.namespaced && namespace === undefined) return undefined;
+  return ({ info }) => {
+    throw methodNotSupported(kind, info.verb);
+  };
 }
 
 function methodsOf(
-  { namespaced, scopes, subresources }: ResourceRoutes,
+  { kind: { namespaced }, scopes, subresources }: ResourceRoutes,
   { namespace, name, subresource, isWatchPath: watchPath }: ResourceInfo,
 ): Methods | undefined {
   if (subresource !== undefined) return watchPath ? undefined : getOwn(subresources, subresource);

@@ -3,6 +3,7 @@ import { requireValue } from '@cluster-apiserver/base';
 import {
   defineKind,
   defineSubresource,
+  type FieldSubresource,
   type Kind,
   type VersionDeclaration,
   type KubeObject,
@@ -40,6 +41,27 @@ const machines: VersionDeclaration<KubeObject> = {
   },
 };
 
+/** Shows the arms as words. */
+const scale: FieldSubresource = {
+  name: 'scale',
+  verbs: ['get', 'patch', 'update'],
+  fields: ['arms'],
+  givenOnCreate: true,
+  keepsMetadata: true,
+  projection: {
+    form: token,
+    project: ({ metadata, ...rest }) => ({
+      kind: token.kind,
+      apiVersion: token.apiVersion,
+      metadata: { ...(metadata.name !== undefined && { name: metadata.name }) },
+      spec: { words: { arms: String(rest['arms'] ?? 0) } },
+    }),
+    isComplete: () => true,
+    fieldsOf: () => ({ arms: 7 }),
+    change: (object) => ({ ...object, arms: 8 }),
+  },
+};
+
 const kind = (group: string, plural: string, otherVersions: readonly VersionDeclaration<KubeObject>[] = []): Kind =>
   defineKind({
     group,
@@ -60,6 +82,7 @@ const kind = (group: string, plural: string, otherVersions: readonly VersionDecl
     ownsOthers: true,
     deletedAnswer: 'object',
     subresources: [token],
+    fieldSubresources: plural === 'robots' ? [scale] : [],
     otherVersions,
     selectableFields: { arms: (object) => String(object['arms'] ?? 0) },
     unknownSelectorField: (name) => name,

@@ -60,7 +60,7 @@ test('a stored form of its own decides what is written, and what a stored value 
     storage: {
       form: {
         encode: encodeStored,
-        renew: (stored) => (stored.includes('"color"') ? stored : withColor(stored)),
+        renew: (stored) => ({ value: stored.includes('"color"') ? stored : withColor(stored) }),
       },
     },
   });

@@ -10,11 +10,11 @@ import {
   withResourceVersion,
 } from '@cluster-apiserver/model/codec';
 import {
-  isKubeObject,
   type Kind,
   type KubeObject,
   type ObjectMeta,
   type OwnerReference,
+  type Renewed,
 } from '@cluster-apiserver/model/kind';
 import { type ShardSelector, shardHash } from '@cluster-apiserver/model/selector';
 import {
@@ -48,9 +48,11 @@ export class StoredObject implements Outcome, CacheItem {
   #uidHash: string | undefined;
 
   constructor(kind: Kind, key: ByteString, { value, revision, stale, source }: StoredValue) {
-    const own = kind.storage.form.renew(value, kind);
+    const written = source instanceof WrittenValue && source.kind === kind ? source.object : undefined;
+    // What this replica wrote is up to date.
+    const { value: own, object: renewed }: Renewed = written ? { value } : kind.storage.form.renew(value, kind);
     const stored = byteString(own);
-    const object = reusableSource(source) ?? decodeStored(stored);
+    const object = renewed ?? (written && isLight(written) ? written : decodeStored(stored));
     // Everything else was checked before it was written. The resourceVersion is inserted after the uid.
     if (typeof object.metadata?.uid !== 'string') throw new StoredFormError('it is no object of this server');
     // Not every encryption provider binds a value to its key, so the metadata must match the key.
@@ -62,8 +64,8 @@ export class StoredObject implements Outcome, CacheItem {
     this.json = flatten(toClientForm(stored, revision));
     const { labels } = object.metadata;
     const fields = kind.fieldsOf?.(object);
-    this.labels = labels && ownTexts(labels, source !== undefined);
-    this.fields = fields && ownTexts(fields, source !== undefined);
+    this.labels = labels && ownTexts(labels, written !== undefined);
+    this.fields = fields && ownTexts(fields, written !== undefined);
     this.lifecycle = lifecycleOf(object.metadata);
     this.stale = stale || own !== value;
   }
@@ -101,10 +103,19 @@ export class StoredObject implements Outcome, CacheItem {
   }
 }
 
-/** The object that this replica wrote, which spares parsing its bytes. Undefined if too much of it would be kept. */
-function reusableSource(source: object | undefined): KubeObject | undefined {
-  return isKubeObject(source) && !lifecycleOf(source.metadata) ? source : undefined;
+/** The object that this replica wrote, which spares parsing its bytes when they come back. */
+export class WrittenValue {
+  readonly kind: Kind;
+  readonly object: KubeObject;
+
+  constructor(kind: Kind, object: KubeObject) {
+    this.kind = kind;
+    this.object = object;
+  }
 }
+
+/** Whether little of the object would be kept. */
+const isLight = ({ metadata }: KubeObject): boolean => !lifecycleOf(metadata);
 
 /** The texts as strings that keep nothing else in memory. `areSlices`: they may be slices of a whole request body. */
 function ownTexts(texts: Readonly<Record<string, string>>, areSlices: boolean): Record<string, string> {

@@ -10,10 +10,25 @@ import {
 import { type JsonPath, JsonPathError, parseJsonPath } from '../json-path.ts';
 import type { DefinedColumn } from './definition.ts';
 
+/** In the words of kube-apiserver, which clients show. */
+export const metadataColumns: readonly [Column<KubeObject>, Column<KubeObject>] = [
+  {
+    ...nameColumn,
+    description:
+      'Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names',
+  },
+  {
+    ...ageColumn,
+    type: 'date',
+    description:
+      'CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata',
+  },
+];
+
 /** The columns of a version. One that cannot be read ends the columns, as in kube-apiserver. */
 export function columnsOf(defined: readonly DefinedColumn[] = []): readonly Column<KubeObject>[] {
-  if (defined.length === 0) return [nameColumn, ageColumn];
-  const columns: Column<KubeObject>[] = [nameColumn];
+  if (defined.length === 0) return metadataColumns;
+  const columns: Column<KubeObject>[] = [metadataColumns[0]];
   for (const declared of defined) {
     const path = findPath(declared.jsonPath);
     if (!path) break;

@@ -1,6 +1,6 @@
 import { requireValue, type SyncTask } from '@cluster-apiserver/base';
 import { Problems } from '@cluster-apiserver/model';
-import { canonicalForm } from '@cluster-apiserver/model/codec';
+import { structuralForm } from '@cluster-apiserver/model/codec';
 import { increment, sameJson } from '@cluster-apiserver/model/json';
 import {
   type ApiVersion,
@@ -16,6 +16,7 @@ import {
 import {
   decode,
   fieldNames,
+  memberSchema,
   type ObjectSchema,
   publicationOf,
   validateParts,
@@ -27,7 +28,8 @@ import { validateRules } from '../rules/validate-rules.ts';
 import { compileSchema } from '../schema/compile-schema.ts';
 import { type JsonPath, parseJsonPath } from '../json-path.ts';
 import { columnsOf } from './columns.ts';
-import type { Definition, DefinedVersion } from './definition.ts';
+import type { Definition, DefinedVersion, ScalePaths } from './definition.ts';
+import { scaleSubresource, validateScale } from './scale.ts';
 
 const statusSubresource: FieldSubresource = {
   name: 'status',
@@ -55,6 +57,7 @@ export function* customKind(definition: Definition): SyncTask<Kind> {
     verbs,
     storedAs: { group, version: storage.name, kind },
     listKind: listKind || `${kind}List`,
+    isCustom: true,
     unknownSelectorField: (name: string) => `field label not supported: ${name}`,
   };
   const stored = yield* versionOf(common, storage);
@@ -65,19 +68,25 @@ export function* customKind(definition: Definition): SyncTask<Kind> {
     updateNeedsVersion: true,
     versions: [],
     conversion: renamingVersions,
-    storage: { prefix: `${group}/${plural}`, form: canonicalForm },
+    storage: { prefix: `${group}/${plural}`, form: structuralForm },
     definition: `${plural}.${group}`,
-    prepare: (written, current, { subresource }) => withGeneration(written, current, subresource === 'status'),
+    prepare: (written, current, { served, subresource }) => {
+      const shown = (held: KubeObject): KubeObject => renamingVersions.convert(held, whole, served);
+      const isChanged =
+        !current || (subresource !== 'status' && !sameJson(contentOf(shown(written)), contentOf(shown(current))));
+      return withGeneration(written, current, isChanged);
+    },
     fieldsOf: selectorOf(all),
   };
   const others: ApiVersion[] = [];
-  for (const version of all) if (version !== storage) others.push(yield* versionOf(common, version));
+  for (const version of all)
+    if (version !== storage) others.push(validatingInItself(yield* versionOf(common, version), whole));
   return Object.assign(whole, { versions: [whole, ...others] });
 }
 
 /** What all versions of a kind have in common. */
 type Common = KindOptions<KubeObject> &
-  Pick<Kind, 'group' | 'plural' | 'kind' | 'singular' | 'categories' | 'storedAs'> & { readonly listKind: string };
+  Pick<Kind, 'group' | 'plural' | 'kind' | 'singular' | 'listKind' | 'isCustom' | 'categories' | 'storedAs'>;
 
 function* versionOf(common: Common, declared: DefinedVersion): SyncTask<ApiVersion> {
   const { group, kind, plural, listKind } = common;
@@ -90,7 +99,8 @@ function* versionOf(common: Common, declared: DefinedVersion): SyncTask<ApiVersi
     ...compiled,
     publication: publicationOf({ group, version, kind }, described.description ?? ''),
   };
-  const fieldSubresources = declared.subresources?.status ? [statusSubresource] : [];
+  const { status, scale } = declared.subresources ?? {};
+  const fieldSubresources = [...(status ? [statusSubresource] : []), ...(scale ? [scaleSubresource(scale)] : [])];
   const selectable = (declared.selectableFields ?? []).map(({ jsonPath }) => jsonPath.slice(1));
   const apiVersion = `${group}/${version}`;
   return {
@@ -104,28 +114,48 @@ function* versionOf(common: Common, declared: DefinedVersion): SyncTask<ApiVersi
     isServed: declared.served,
     subresources: [],
     fieldSubresources,
-    subresourceForms: fieldSubresources.map(({ name, verbs: ofSubresource }) => ({
-      name,
-      verbs: ofSubresource,
-      ...{ group, version, kind, schema },
-    })),
+    subresourceForms: fieldSubresources.map(({ name, verbs: ofSubresource, projection }) => {
+      const form = projection?.form ?? { group, version, kind, schema };
+      return {
+        name,
+        verbs: ofSubresource,
+        group: form.group,
+        version: form.version,
+        kind: form.kind,
+        schema: form.schema,
+      };
+    }),
     columns: columnsOf(declared.additionalPrinterColumns),
     fieldNames: fieldNames({}),
     selectable: Object.fromEntries(selectable.map((name) => [name, name])),
-    validateInSteps: (written, current, problems, { warn }) =>
-      validateObject({ schema, rules }, written, current, problems, warn),
+    validateInSteps: (written, current, problems, { subresource, warn }) =>
+      validateObject({ schema, scale, rules }, written, current, subresource === 'status', problems, warn),
   };
 }
 
-/** In the form of the version, by its schema and its rules. */
+interface Validated {
+  readonly schema: ObjectSchema<KubeObject>;
+  readonly scale: ScalePaths | undefined;
+  readonly rules: RuleNode | undefined;
+}
+
+/**
+ * In the form of the version, by its schema and its rules. A write of the status validates the status by its schema, and the
+ * rest was valid before.
+ */
 function* validateObject(
-  { schema, rules }: { readonly schema: ObjectSchema<KubeObject>; readonly rules: RuleNode | undefined },
+  { schema, scale, rules }: Validated,
   written: KubeObject,
   current: KubeObject | undefined,
+  isStatus: boolean,
   problems: Problems,
   warn: (text: string) => void,
 ): SyncTask<void> {
-  yield* validateValue(schema, written, current, problems);
+  const status = isStatus ? memberSchema(schema, 'status') : undefined;
+  if (!status) yield* validateValue(schema, written, current, problems);
+  else if (written['status'] !== undefined)
+    yield* validateValue(status, written['status'], current?.['status'], problems.at('status'));
+  if (scale) validateScale(scale, written, problems);
   yield* validateParts(schema, written, current, problems);
   if (rules) yield* validateRules(rules, written, current, problems, warn);
 }
@@ -139,10 +169,23 @@ const renamingVersions: ImmediateConversion = {
       : decode(to.schema, { ...held, apiVersion: to.apiVersion }, () => {}, { keepsNulls: true, addsDefaults: false }),
 };
 
-/** Counts changes of anything but the metadata, and the status that has a path of its own. */
-function withGeneration(written: KubeObject, current: KubeObject | undefined, isStatus: boolean): KubeObject {
+/** A version that validates objects in its own form, which are written in that of the stored version. */
+function validatingInItself(version: ApiVersion, stored: ApiVersion): ApiVersion {
+  const { validateInSteps } = version;
+  if (!validateInSteps) return version;
+  const own: ApiVersion = {
+    ...version,
+    validateInSteps: (written, current, problems, context) => {
+      const shown = (held: KubeObject): KubeObject => renamingVersions.convert(held, stored, own);
+      return validateInSteps(shown(written), current && shown(current), problems, context);
+    },
+  };
+  return own;
+}
+
+/** Counts changes of anything but the metadata, and the status that has a path of its own, as the writer sees them. */
+function withGeneration(written: KubeObject, current: KubeObject | undefined, isChanged: boolean): KubeObject {
   const before = current?.metadata.generation ?? 0;
-  const isChanged = !current || (!isStatus && !sameJson(contentOf(written), contentOf(current)));
   return { ...written, metadata: { ...written.metadata, generation: isChanged ? increment(before) : before } };
 }
 

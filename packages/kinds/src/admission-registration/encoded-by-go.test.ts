@@ -181,7 +181,7 @@ test.each(encodedByGo.map(([object, base64]) => [object['kind'] as string, objec
     const kind = admissionRegistrationKinds.find(({ kind }) => kind === object.kind);
     if (!kind) throw new Error(`there is no kind ${object.kind}`);
     const read = (bytes: Uint8Array): object =>
-      decodeStored(byteString(kind.storage.form.renew(Buffer.from(bytes), kind)));
+      decodeStored(byteString(kind.storage.form.renew(Buffer.from(bytes), kind).value));
     expect(read(Buffer.from(base64, 'base64'))).toEqual(object);
     expect(read(encodeProtobuf(kind.schema, object as never))).toEqual(object);
   },

@@ -2,7 +2,7 @@ import { requireValue } from '@cluster-apiserver/base';
 import { storedBounds } from '../json/json-scan.ts';
 import { parseStoredJson } from '../json/json.ts';
 import type { ApiVersion } from '../kind/api-version.ts';
-import type { StoredForm, StoredVersions } from '../kind/storage.ts';
+import type { Renewed, StoredForm, StoredVersions } from '../kind/storage.ts';
 import { decode } from '../schema/decode.ts';
 import { isProtobuf, parseProtobuf } from './protobuf.ts';
 import { bytesOf, encodeStored, typePrefix } from './stored-form.ts';
@@ -12,13 +12,31 @@ import { bytesOf, encodeStored, typePrefix } from './stored-form.ts';
  * in the version in which they were stored until they are written again. Such values are decoded by the schema of their
  * version, converted and encoded again.
  */
-export const canonicalForm: StoredForm = { encode: encodeStored, renew };
+export const canonicalForm: StoredForm = {
+  encode: encodeStored,
+  renew: (stored, kind) => (isCurrent(stored, kind) ? { value: stored } : renew(stored, kind)),
+};
 
-function renew(stored: Buffer, kind: StoredVersions): Buffer {
+/**
+ * The same for kinds whose schemas change: each value is pruned, and gets its defaults, as the present schema says. What it
+ * loses so is still stored until it is written again.
+ */
+export const structuralForm: StoredForm = {
+  encode: encodeStored,
+  renew: (stored, kind) => {
+    const renewed = renew(stored, kind);
+    return renewed.value.equals(stored) ? { ...renewed, value: stored } : renewed;
+  },
+};
+
+function isCurrent(stored: Buffer, kind: StoredVersions): boolean {
+  const begin = prefixOf(kind, requireValue(kind.versions[0]));
+  return stored.at(-1) === closingBrace && stored.subarray(0, begin.length).equals(begin);
+}
+
+function renew(stored: Buffer, kind: StoredVersions): Renewed {
   const { versions, conversion } = kind;
   const present = requireValue(versions[0]);
-  const begin = prefixOf(kind, present);
-  if (stored.at(-1) === closingBrace && stored.subarray(0, begin.length).equals(begin)) return stored;
   const { value } = isProtobuf(stored)
     ? parseProtobuf(
         stored,
@@ -32,10 +50,10 @@ function renew(stored: Buffer, kind: StoredVersions): Buffer {
   const version = typeof value === 'object' && value !== null ? versionOf(versions, value) : undefined;
   if (typeof value !== 'object' || value === null || !version)
     throw new TypeError(`it is no ${present.kind} of ${present.apiVersion}`);
-  const object = decode(version.schema, value, () => {});
-  if (version === present) return bytesOf(encodeStored(object));
-  if (!conversion.isImmediate) throw new TypeError(`it is stored as ${version.apiVersion}`);
-  return bytesOf(encodeStored(conversion.convert(object, version, present)));
+  const held = decode(version.schema, value, () => {});
+  if (version !== present && !conversion.isImmediate) throw new TypeError(`it is stored as ${version.apiVersion}`);
+  const object = version === present || !conversion.isImmediate ? held : conversion.convert(held, version, present);
+  return { value: bytesOf(encodeStored(object)), object };
 }
 
 const prefixes = new WeakMap<StoredVersions, Buffer>();

@@ -19,7 +19,7 @@ export {
   watchEventMessage,
   watchFrame,
 } from './protobuf.ts';
-export { canonicalForm } from './canonical-form.ts';
+export { canonicalForm, structuralForm } from './canonical-form.ts';
 export { encodeMessage } from './protobuf-encoder.ts';
 export { messageParts } from './protobuf-parts.ts';
 export { delimited, encodeWith, writeNested, writeTag, varint, type ProtobufWriter } from './protobuf-wire.ts';

@@ -3,7 +3,7 @@ import type { UserInfo } from '../access.ts';
 import type { Problems } from '../problems.ts';
 import type { FieldNames, ObjectSchema } from '../schema/schema.ts';
 import type { KubeObject } from './object.ts';
-import type { ServedKind } from './served-kind.ts';
+import type { EncodableKind, ServedKind } from './served-kind.ts';
 import type { Subresource } from './subresource.ts';
 
 /** The objects of a kind as clients of one group and version see them. */
@@ -44,6 +44,8 @@ export interface ApiVersion extends ServedKind {
 export interface WriteContext {
   /** Undefined for writes of the server itself. */
   readonly user: UserInfo | undefined;
+  /** The version in which the client writes. */
+  readonly served: ApiVersion;
   /** The name of the subresource that is written; undefined for the object itself. */
   readonly subresource: string | undefined;
   readonly nowMs: number;
@@ -66,4 +68,18 @@ export interface FieldSubresource {
   readonly givenOnCreate: boolean;
   /** Whether it leaves the metadata as they are, except for managedFields. */
   readonly keepsMetadata: boolean;
+  /** It shows its fields in another form. Then they are written with the rest of the object, too. */
+  readonly projection?: Projection;
+}
+
+/** A part of an object in a form of its own, such as the number of its replicas. */
+export interface Projection {
+  readonly form: EncodableKind;
+  readonly project: (object: KubeObject) => KubeObject;
+  /** Whether the object has what is projected. */
+  readonly isComplete: (object: KubeObject) => boolean;
+  /** The fields of the object that the projected form sets. */
+  readonly fieldsOf: (projected: KubeObject) => object;
+  /** The object with these fields. Throws a StatusError if the projected form does not have them. */
+  readonly change: (object: KubeObject, projected: KubeObject) => KubeObject;
 }

@@ -12,12 +12,12 @@ export const fieldSubresourceOf = (
 
 /** Keeps the fields that other paths write: for a subresource all fields except its own, for the object the fields of all subresources, and those that no write changes. */
 export function keepOtherFields(
-  kind: Kind,
+  { kind, served }: { readonly kind: Kind; readonly served: ApiVersion },
   subresource: FieldSubresource | undefined,
   next: KubeObject,
   current: KubeObject,
 ): KubeObject {
-  const elsewhere = fieldsElsewhere(kind, subresource, [next, current]);
+  const elsewhere = fieldsElsewhere(served, subresource, [next, current]);
   const kept = subresource ? elsewhere : [...elsewhere, ...kind.fixedFields];
   const bound = kept.length > 0 ? keepFields(next, current, kept) : next;
   if (!subresource?.keepsMetadata) return bound;
@@ -43,7 +43,7 @@ function fieldsElsewhere(
   objects: readonly object[],
 ): readonly string[] {
   if (fieldSubresources.length === 0) return [];
-  if (!subresource) return fieldSubresources.flatMap(({ fields }) => fields);
+  if (!subresource) return fieldSubresources.flatMap(({ fields, projection }) => (projection ? [] : fields));
   const names = new Set(schema.fields.keys());
   if (schema.rest) for (const name of objects.flatMap((one) => Object.keys(one))) names.add(name);
   return [...names].filter((name) => !commonFields.has(name) && !subresource.fields.includes(name));

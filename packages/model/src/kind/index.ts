@@ -1,4 +1,11 @@
-export { type ApiVersion, type FieldSubresource, type Verb, verbs, type WriteContext } from './api-version.ts';
+export {
+  type ApiVersion,
+  type FieldSubresource,
+  type Projection,
+  type Verb,
+  verbs,
+  type WriteContext,
+} from './api-version.ts';
 export { type BatchConversion, type Conversion, type ImmediateConversion, renameFields } from './conversion.ts';
 export { defaultOptions, defineKind, type Kind, type KindOptions, listOf, type VersionDeclaration } from './kind.ts';
 export type { ObjectOf } from './object-of.ts';
@@ -9,10 +16,11 @@ export {
   type ManagedFieldsEntry,
   type ObjectMeta,
   type OwnerReference,
+  requireKubeObject,
 } from './object.ts';
 export { defineReview, type Review } from './review.ts';
 export { defineSubresource, type Subresource, type SubresourceReports } from './subresource.ts';
-export type { StoredForm, StoredVersions } from './storage.ts';
+export type { Renewed, StoredForm, StoredVersions } from './storage.ts';
 export { formatAge } from './table/age.ts';
 export { ageColumn, type Cell, type Column, createdAtColumn, nameColumn } from './table/column.ts';
 export {

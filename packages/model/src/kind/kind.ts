@@ -193,6 +193,7 @@ export function defineKind<F extends FieldDeclarations>(declaration: KindDeclara
   const { timeToLiveSeconds } = options;
   invariant(timeToLiveSeconds === undefined || timeToLiveSeconds > 0, 'etcd rejects leases without a duration');
   const storedAs = { group, version, kind };
+  const listKind = `${kind}List`;
   const names = new Map([
     [apiVersionOf(declaration), fieldNames({})],
     ...otherVersions.map((other) => [apiVersionOf(other), fieldNames(other.renamed)] as const),
@@ -200,7 +201,7 @@ export function defineKind<F extends FieldDeclarations>(declaration: KindDeclara
   const selectable = Object.entries(options.selectableFields);
   const described = {
     ...options,
-    ...{ group, version, kind, plural, singular, description, storedAs, isServed },
+    ...{ group, version, kind, plural, singular, description, storedAs, isServed, listKind, isCustom: false },
     ...(categories && { categories }),
   };
   const versions: ApiVersion[] = [];
@@ -247,6 +248,8 @@ function versionOf<T extends KubeObject>(stored: Kind, declaration: VersionDecla
   const described = {
     ...{ group, version, description, kind, plural, singular, shortNames, namespaced, verbs: ofKind, deletedAnswer },
     isServed: declaration.isServed ?? true,
+    listKind: stored.listKind,
+    isCustom: false,
     ...(categories && { categories }),
     ...(storedAs && { storedAs }),
     subresources: [],
@@ -272,13 +275,13 @@ function versionOf<T extends KubeObject>(stored: Kind, declaration: VersionDecla
 function formOf(
   described: Pick<
     ApiVersion,
-    'group' | 'version' | 'kind' | 'plural' | 'description' | 'subresources' | 'fieldSubresources'
+    'group' | 'version' | 'kind' | 'listKind' | 'plural' | 'description' | 'subresources' | 'fieldSubresources'
   >,
   fields: FieldDeclarations,
   requiredFields: readonly string[] | undefined,
   versions?: ObjectSchema['versions'],
 ): Pick<ApiVersion, 'apiVersion' | 'schema' | 'listSchema' | 'hasProtobuf' | 'subresourceForms'> {
-  const { group, version, kind, plural, description, subresources, fieldSubresources } = described;
+  const { group, version, kind, listKind, plural, description, subresources, fieldSubresources } = described;
   const schema = object(
     { ...typeMeta, metadata: field(1, objectMeta, 'Standard object metadata.', 'always'), ...fields },
     {
@@ -289,7 +292,7 @@ function formOf(
   return {
     apiVersion: apiVersionOf({ group, version }),
     schema,
-    listSchema: listOf(schema, { group, version, kind: `${kind}List` }, plural),
+    listSchema: listOf(schema, { group, version, kind: listKind }, plural),
     hasProtobuf: hasNumbers(fields, kind),
     subresourceForms: [
       ...subresources,

@@ -26,6 +26,7 @@ export const defineReview = <F extends FieldDeclarations>(declaration: ReviewDec
   ...defineUnstoredKind(declaration),
   plural: declaration.plural,
   singular: declaration.singular,
+  listKind: `${declaration.kind}List`,
   shortNames: [],
   namespaced: declaration.namespaced,
   verbs: ['create'],

@@ -9,6 +9,11 @@ export interface EncodableKind extends GroupVersionKind {
   readonly schema: ObjectSchema<KubeObject>;
   /** Whether objects can be read and written as protobuf. */
   readonly hasProtobuf: boolean;
+  /**
+   * Whether clients have defined it. kube-apiserver reads and writes objects of such kinds without Go types, which shows in
+   * some places: items of lists have their kind, and a strategic merge patch has nothing to go by.
+   */
+  readonly isCustom: boolean;
   /** The columns of its table; none where it is not shown as one. */
   readonly columns: readonly Column<KubeObject>[];
 }
@@ -19,6 +24,8 @@ export interface ServedKind extends EncodableKind {
   readonly singular: string;
   readonly shortNames: readonly string[];
   readonly categories?: readonly string[];
+  /** The kind of lists of its objects. */
+  readonly listKind: string;
   readonly namespaced: boolean;
   /** The supported verbs in alphabetical order. */
   readonly verbs: readonly string[];

@@ -26,7 +26,13 @@ export interface StoredForm {
    * The bytes as which a stored value is served, and would be stored again: the same ones if it is up to date. Called for
    * each value that is read. Throws if it is no object of the kind, or if its conversion would have to wait.
    */
-  renew(stored: Buffer, kind: StoredVersions): Buffer;
+  renew(stored: Buffer, kind: StoredVersions): Renewed;
+}
+
+export interface Renewed {
+  readonly value: Buffer;
+  /** Its object, if it was decoded on the way. */
+  readonly object?: KubeObject;
 }
 
 /** The versions in which values may be stored, the present one first. */

@@ -23,6 +23,7 @@ export function defineUnstoredKind(declaration: UnstoredKindDeclaration<FieldDec
       { publication: publicationOf({ group, version, kind }, description, requiredFields) },
     ),
     hasProtobuf: true,
+    isCustom: false,
     // As in kube-apiserver, these have no table.
     columns: [],
   };

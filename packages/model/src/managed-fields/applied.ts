@@ -67,6 +67,8 @@ function addMentionedMembers(
     const inner = memberSchema(schema, name);
     if (!inner) continue;
     path.push(fieldStep(name));
+    // A member that no schema names is there because it is mentioned.
+    if (schema.type !== 'object' || !schema.fields.has(name)) fields.add(path);
     addMentioned(inner, written[name], value && getOwn(value, name), path, fields);
     path.pop();
   }

@@ -273,7 +273,7 @@ class Decoder {
   #list({ items }: ListSchema, value: unknown): unknown[] {
     if (!Array.isArray(value)) throw this.#wrongType('a list', value);
     return value.map((entry: unknown, index) =>
-      entry === null && !this.#problems ? zero(items) : this.#below(index, items, entry),
+      entry === null && !this.#problems && items.type !== 'any' ? zero(items) : this.#below(index, items, entry),
     );
   }
 

@@ -4,6 +4,8 @@ export {
   labelSelector,
   labelSelectorRequirement,
   localObjectReference,
+  objectMeta,
+  typeMeta,
   objectReference,
   statusSchema,
   watchEvent,

@@ -254,7 +254,7 @@ describe('ownership', () => {
         'f:whole': {},
         'f:words': {},
         'f:set': { 'v:"a"': {} },
-        'f:free': { 'f:a': { 'f:b': {} }, 'f:e': {}, 'f:l': {} },
+        'f:free': { 'f:a': { '.': {}, 'f:b': {} }, 'f:e': {}, 'f:l': {} },
       },
     ]);
   });

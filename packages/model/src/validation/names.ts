@@ -18,7 +18,8 @@ const labelValueForm = new RegExp(`^${labelValue}$`);
 
 const isLonger = (text: string, bytesMax: number): boolean =>
   text.length > bytesMax || (text.length * 3 > bytesMax && Buffer.byteLength(text) > bytesMax);
-const tooLong = (max: number): string => `must be no more than ${max} bytes`;
+/** As kube-apiserver words it, which counts bytes all the same. */
+const tooLong = (max: number, unit = 'characters'): string => `must be no more than ${max} ${unit}`;
 
 /** Nearly all names are right, and each write has many of them. */
 const none: readonly string[] = [];
@@ -44,9 +45,11 @@ export const dnsWordLabel: NameRule = (name) =>
       `a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '${wordLabel}')`,
   );
 
-export const dnsSubdomain: NameRule = (name) =>
+export const dnsSubdomain: NameRule = (name) => subdomainProblems(name, 'characters');
+
+const subdomainProblems = (name: string, unit: string): readonly string[] =>
   collectProblems(
-    isLonger(name, 253) && tooLong(253),
+    isLonger(name, 253) && tooLong(253, unit),
     !matchesSubdomain(name) &&
       `a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '${label}(\\.${label})*')`,
   );
@@ -95,18 +98,18 @@ export const qualifiedName: NameRule = (name) => {
   }
   const part = name.slice(slash + 1);
   const ofPart = collectProblems(
-    part === '' ? 'name part must be non-empty' : isLonger(part, 63) && `name part ${tooLong(63)}`,
+    part === '' ? 'name part must be non-empty' : isLonger(part, 63) && `name part ${tooLong(63, 'bytes')}`,
     !qualifiedPartForm.test(part) &&
       `name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '${qualifiedPart}')`,
   );
   if (slash < 0) return ofPart;
-  const ofPrefix = slash === 0 ? ['must be non-empty'] : dnsSubdomain(name.slice(0, slash));
+  const ofPrefix = slash === 0 ? ['must be non-empty'] : subdomainProblems(name.slice(0, slash), 'bytes');
   return ofPrefix.length > 0 ? [...ofPrefix.map((message) => `prefix part ${message}`), ...ofPart] : ofPart;
 };
 
 export const labelValueRule: NameRule = (value) =>
   collectProblems(
-    isLonger(value, 63) && tooLong(63),
+    isLonger(value, 63) && tooLong(63, 'bytes'),
     !labelValueForm.test(value) &&
       `a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '${labelValue}')`,
   );

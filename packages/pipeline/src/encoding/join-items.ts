@@ -73,7 +73,9 @@ export class JoinedItems implements BodySource {
       const text = item ? item.json : this.#index < 0 ? this.#begin : this.#end;
       const from = this.#at;
       const to = Math.min(text.length, from + piece.length - used);
-      piece.write(from === 0 && to === text.length ? text : text.slice(from, to), used, 'latin1');
+      // The comma before an item that keeps all of its bytes has a place of its own, before the first of them.
+      const begin = Math.max(0, from);
+      piece.write(begin === 0 && to === text.length ? text : text.slice(begin, to), used + begin - from, 'latin1');
       if (item && from < this.#leftOut) this.#open(piece, used, from);
       used += to - from;
       this.#at = to;

@@ -1,6 +1,6 @@
 import { loopOf } from '@cluster-apiserver/base';
 import { encodeMessage, encodeEnvelope, messageParts, typePrefix } from '@cluster-apiserver/model/codec';
-import type { EncodableKind, KubeObject, ListMetadata } from '@cluster-apiserver/model/kind';
+import type { ApiVersion, KubeObject, ListMetadata } from '@cluster-apiserver/model/kind';
 import { formatShardSelector } from '@cluster-apiserver/model/selector';
 import type { Resource } from '@cluster-apiserver/registry';
 import type { BodySource, ReadyBody } from '../body-source.ts';
@@ -32,22 +32,26 @@ export function listBody(
 const shortListBytesMax = 8 * 1024;
 
 /** Joins the bytes of the objects: nothing is parsed, and nothing of a long list is copied before it is sent. */
-function jsonListBody(kind: EncodableKind, list: EncodableList): ReadyBody | BodySource {
+function jsonListBody(served: ApiVersion, list: EncodableList): ReadyBody | BodySource {
   const { items } = list;
   const head = JSON.stringify({
-    kind: `${kind.kind}List`,
-    apiVersion: kind.apiVersion,
-    metadata: metadataOf(list),
+    kind: served.listKind,
+    apiVersion: served.apiVersion,
+    metadata: metadataOf(served, undefined, list),
   });
   const begin = `${head.slice(0, -1)},"items":[`;
   // Items omit kind and apiVersion, which the list has: an item begins after them, with a brace instead of the comma.
-  const skipped = typePrefix(kind.kind, kind.apiVersion).length;
+  const skipped = served.isCustom ? 1 : typePrefix(served.kind, served.apiVersion).length;
   return countCharacters(items) <= shortListBytesMax
     ? joinShortItems(begin, items, skipped, ']}\n')
     : new JoinedItems(begin, items, skipped, ']}\n');
 }
 
-const metadataOf = ({ revision, continue: token, remainingItemCount, shards }: EncodableList): ListMetadata => ({
+const metadataOf = (
+  { isCustom }: ApiVersion,
+  transform: Transform | undefined,
+  { revision, continue: token = isCustom && !transform ? '' : undefined, remainingItemCount, shards }: EncodableList,
+): ListMetadata => ({
   resourceVersion: String(revision),
   ...(token !== undefined && { continue: token }),
   ...(remainingItemCount !== undefined && { remainingItemCount }),
@@ -61,7 +65,7 @@ export function* listJson(
   list: EncodableList,
   nowMs: number,
 ): Generator<string | undefined> {
-  const listTransform = createListTransform(form.served, metadataOf(list), transform, nowMs);
+  const listTransform = createListTransform(form.served, metadataOf(form.served, transform, list), transform, nowMs);
   yield JSON.stringify(listTransform.empty).slice(0, -']}'.length);
   let isFirst = true;
   for (const { json } of list.items) {
@@ -83,7 +87,7 @@ function* encodeProtobufInSteps(
   list: EncodableList,
   nowMs: number,
 ): Generator<Uint8Array | undefined> {
-  const { empty } = createListTransform(form.served, metadataOf(list), transform, nowMs);
+  const { empty } = createListTransform(form.served, metadataOf(form.served, transform, list), transform, nowMs);
   const head = encodeMessage(listSchema(form.served, transform), empty);
   const kept = new PartBuffer();
   try {
@@ -165,7 +169,7 @@ function* encodeProtobufItems(
   list: EncodableList,
   nowMs: number,
 ): Generator<Uint8Array | undefined> {
-  const { members } = createListTransform(form.served, metadataOf(list), transform, nowMs);
+  const { members } = createListTransform(form.served, metadataOf(form.served, transform, list), transform, nowMs);
   const schema = listSchema(form.served, transform);
   let batch: KubeObject[] = [];
   let characters = 0;

@@ -71,7 +71,8 @@ export function* listItemJson(
     yield JSON.stringify(members([inServedForm(form, decodeStored(json))])[0]);
   } else if (!transform) {
     // Items omit kind and apiVersion, which the list has.
-    const names = typePrefix(form.served.kind, form.served.apiVersion).length;
+    const { kind, apiVersion, isCustom } = form.served;
+    const names = isCustom ? 1 : typePrefix(kind, apiVersion).length;
     let isFirst = true;
     for (const part of servedJson(form, json)) {
       yield part !== undefined && isFirst ? `{${part.slice(names)}` : part;

@@ -66,8 +66,12 @@ export function createListTransform(
   nowMs: number,
 ): ListTransform {
   if (!transform) {
-    const empty = { kind: `${kind.kind}List`, apiVersion: kind.apiVersion, metadata, items: [] };
-    return { transform, empty, members: (objects) => objects.map(withoutTypeNames) };
+    const empty = { kind: kind.listKind, apiVersion: kind.apiVersion, metadata, items: [] };
+    return {
+      transform,
+      empty,
+      members: kind.isCustom ? (objects) => objects : (objects) => objects.map(withoutTypeNames),
+    };
   }
   if (transform.as === 'Table') {
     const table = (objects: readonly KubeObject[]): ReturnType<typeof tableOf> =>

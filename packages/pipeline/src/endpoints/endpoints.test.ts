@@ -46,9 +46,10 @@ test('discovery lists the verbs of the endpoints', () => {
     listServedResources(kind).map(({ subresource, verbs }) => [kind.group, kind.plural, subresource, verbs]),
   );
   expect(listed).toEqual([
-    ...[robotKind, machineVersion, noteKind].flatMap(({ group, plural, verbs, subresources }) => [
+    ...[robotKind, machineVersion, noteKind].flatMap(({ group, plural, verbs, subresources, fieldSubresources }) => [
       [group, plural, undefined, verbs],
       ...subresources.map(({ name }) => [group, plural, name, ['create']]),
+      ...fieldSubresources.map(({ name, verbs: ofSubresource }) => [group, plural, name, ofSubresource]),
     ]),
     ['', 'questions', undefined, ['create']],
   ]);

@@ -127,7 +127,7 @@ export function objectEndpoints(kind: ApiVersion): readonly Endpoint[] {
       id: id('patch', object),
       description: `Partially updates the specified ${kind.kind}.`,
       parameters: parametersOf.patch,
-      body: patchBody,
+      body: patchBody(kind),
       responses: responsesOfUpdate(schema),
     }),
     ...endpoint('object', 'DELETE', ['delete'], 'delete', {

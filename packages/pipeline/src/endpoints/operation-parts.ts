@@ -18,16 +18,17 @@ export const responsesOfCreate = (schema: ObjectSchema): readonly OperationRespo
 ];
 export const responsesOfUpdate = (schema: ObjectSchema): readonly OperationResponse[] => [ok(schema), created(schema)];
 
-export const patchBody: RequestBody = {
+/** Custom kinds lack the rules by which a strategic merge patch merges lists. */
+export const patchBody = ({ isCustom }: ServedKind): RequestBody => ({
   schema: undefined,
   types: [
     'application/apply-patch+yaml',
     'application/json-patch+json',
     'application/merge-patch+json',
-    'application/strategic-merge-patch+json',
+    ...(isCustom ? [] : ['application/strategic-merge-patch+json']),
   ],
   required: true,
-};
+});
 
 /** Media types of request bodies and of responses. */
 export const mediaTypesOf = ({ hasProtobuf }: ServedKind): readonly string[] => [

@@ -76,7 +76,7 @@ export function subresourceEndpoints(kind: ApiVersion, subresource: ServedSubres
       id: operationId(kind, 'patch', noun),
       description: `Partially updates ${described}.`,
       parameters: parametersOf.patch,
-      body: patchBody,
+      body: patchBody(kind),
       responses: responsesOfUpdate(schema),
     }),
   ];

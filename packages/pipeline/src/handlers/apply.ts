@@ -22,8 +22,6 @@ import { readApplyParameters } from '../query-parameters.ts';
 import { objectResponse } from '../responses.ts';
 import { readOperationOptions, namespacedNameOf, createRequester, type WriteChecks } from './requester.ts';
 
-export const applyType = 'application/apply-patch+yaml';
-
 export const applyHandler =
   (resource: Resource, checks: WriteChecks) =>
   async (context: AuthenticatedContext, format: ResponseFormat): Promise<ApiResponse> => {
@@ -64,7 +62,9 @@ function* readConfiguration(
     );
     // kube-apiserver reports duplicates in other words, and then no unknown fields.
     const where = faults.length > 0 ? 'error strict decoding YAML: error converting YAML to JSON: ' : strictError;
-    reportFieldProblems({ faults, hasMoreDocuments, unknown, where }, validation, warn);
+    // kube-apiserver fails to merge what the schema of a custom kind does not name.
+    const refused = kind.isCustom && unknown.length > 0 ? 'Strict' : validation;
+    reportFieldProblems({ faults, hasMoreDocuments, unknown, where }, refused, warn);
     yield;
     if (stored === kind) return configuration;
     const renamed = {

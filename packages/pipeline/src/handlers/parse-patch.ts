@@ -1,4 +1,4 @@
-import { toSyncTask, type SyncTask } from '@cluster-apiserver/base';
+import { getOwn, toSyncTask, type SyncTask } from '@cluster-apiserver/base';
 import { badRequest, StatusError } from '@cluster-apiserver/model';
 import type { Parsed, JsonBounds, TextFault } from '@cluster-apiserver/model/json';
 import type { ApiVersion, KubeObject } from '@cluster-apiserver/model/kind';
@@ -14,6 +14,11 @@ import {
 import { parseJsonBody, rejectUnparsable } from '../request-body/body-formats.ts';
 import { unknownFieldMessage } from '../request-body/field-validation.ts';
 
+/** The media type of apply, which is no change of an object but the wish for one. */
+export const applyType = 'application/apply-patch+yaml';
+/** Custom kinds lack the rules by which such a patch merges lists. */
+const strategicType = 'application/strategic-merge-patch+json';
+
 /** A parsed patch. It is applied again after a conflict. */
 export interface ParsedPatch {
   /** Applies the patch to the current object. */
@@ -22,7 +27,9 @@ export interface ParsedPatch {
   readonly faults: readonly TextFault[];
 }
 
-export const patchParsers: Readonly<Record<string, (kind: ApiVersion, body: Buffer) => SyncTask<ParsedPatch>>> = {
+type PatchParser = (kind: ApiVersion, body: Buffer) => SyncTask<ParsedPatch>;
+
+const patchParsers: Readonly<Record<string, PatchParser>> = {
   'application/json-patch+json': function* (_, body) {
     const { value, faults } = yield* parsePatchBody(body, jsonPatchBounds);
     yield;
@@ -38,7 +45,7 @@ export const patchParsers: Readonly<Record<string, (kind: ApiVersion, body: Buff
     const { patch, faults } = yield* parseMergePatch(body);
     return { change: toSyncTask((current) => applyMergePatch(current, patch)), faults };
   },
-  'application/strategic-merge-patch+json': function* ({ schema }, body) {
+  [strategicType]: function* ({ schema }, body) {
     const { patch, faults } = yield* parseMergePatch(body);
     const change = (current: KubeObject): unknown =>
       rejectMalformedPatch(() => applyStrategicMergePatch(schema, current, patch));
@@ -67,4 +74,17 @@ function rejectMalformedPatch<T>(read: () => T): T {
       });
     throw error;
   }
+}
+
+/** Throws a StatusError that lists the types that the kind takes, if this is none of them. */
+export function patchParserOf({ isCustom }: ApiVersion, type: string): PatchParser {
+  const types = Object.keys(patchParsers).filter((one) => !isCustom || one !== strategicType);
+  const parser = types.includes(type) ? getOwn(patchParsers, type) : undefined;
+  if (parser) return parser;
+  const what = isCustom ? 'the body of the request was in an unknown format' : 'the patch type is not supported';
+  throw new StatusError(
+    'UnsupportedMediaType',
+    `${what} - accepted media types include: ${[...types, applyType].join(', ')}`,
+    isCustom ? undefined : {},
+  );
 }

@@ -1,5 +1,5 @@
-import { chain, getOwn, largeBytesMin, runTask } from '@cluster-apiserver/base';
-import { StatusError } from '@cluster-apiserver/model';
+import { chain, largeBytesMin, runTask } from '@cluster-apiserver/base';
+import { invalid, Problems, type StatusError } from '@cluster-apiserver/model';
 import { fieldSubresourceOf } from '@cluster-apiserver/model/kind';
 import { patch, type Resource } from '@cluster-apiserver/registry';
 import { mediaTypeOf } from '../request-body/body-formats.ts';
@@ -10,25 +10,20 @@ import { addWarning, type AuthenticatedContext } from '../request-context.ts';
 import { negotiateObject } from '../encoding/negotiate.ts';
 import { readPatchParameters } from '../query-parameters.ts';
 import { objectResponse } from '../responses.ts';
-import { applyHandler, applyType } from './apply.ts';
-import { patchParsers } from './parse-patch.ts';
+import { applyHandler } from './apply.ts';
+import { applyType, patchParserOf } from './parse-patch.ts';
 import { readOperationOptions, namespacedNameOf, createRequester, type WriteChecks } from './requester.ts';
 
 /** Apply may create the object and tracks field owners; the other patch types change an existing object. */
 export function patchHandler(resource: Resource, checks: WriteChecks): Handler<AuthenticatedContext> {
   const apply = applyHandler(resource, checks);
+  const refusal = resource.served.isCustom ? { refuse: invalidPatch } : {};
   return (context) => {
     const { request, info, call } = context;
     const format = negotiateObject(context, resource.served);
     const type = mediaTypeOf(request) ?? '';
     if (type === applyType) return apply(context, format);
-    const read = getOwn(patchParsers, type);
-    if (!read)
-      throw new StatusError(
-        'UnsupportedMediaType',
-        `the patch type is not supported - accepted media types include: ${[...Object.keys(patchParsers), applyType].join(', ')}`,
-        {},
-      );
+    const read = patchParserOf(resource.served, type);
     return chain(readBody(context), async (body) => {
       const { dryRun, manager, fieldValidation } = readPatchParameters(request, info);
       const warn = (text: string): void => addWarning(context, text);
@@ -36,7 +31,7 @@ export function patchHandler(resource: Resource, checks: WriteChecks): Handler<A
       const { change, faults } = patched instanceof Promise ? await patched : patched;
       context.audit?.logRequestPatch(body);
       const unknownFields = (paths: readonly string[]): void =>
-        reportFieldProblems({ faults, unknown: paths }, fieldValidation, warn);
+        reportFieldProblems({ faults, unknown: paths, ...refusal }, fieldValidation, warn);
       const { namespace, name } = namespacedNameOf(context);
       const subresource = fieldSubresourceOf(resource.served, info.resource?.subresource);
       const requester = createRequester(context, checks, readOperationOptions('PatchOptions', info));
@@ -46,3 +41,6 @@ export function patchHandler(resource: Resource, checks: WriteChecks): Handler<A
     });
   };
 }
+
+const invalidPatch = (message: string): StatusError =>
+  invalid({ group: '', kind: '' }, '', new Problems().at('patch').invalid('', message));

@@ -1,4 +1,4 @@
-import { badRequest } from '@cluster-apiserver/model';
+import { badRequest, type StatusError } from '@cluster-apiserver/model';
 import type { TextFault } from '@cluster-apiserver/model/json';
 
 /** How unknown and duplicate fields are handled. */
@@ -14,6 +14,8 @@ export interface FieldProblems {
   readonly unknown?: readonly string[];
   /** Precedes them in an error. */
   readonly where?: string;
+  /** The error; BadRequest by default. */
+  readonly refuse?: (message: string) => StatusError;
 }
 
 /** Longer field paths are truncated: their names come from the client. */
@@ -25,7 +27,7 @@ export const strictError = 'strict decoding error: ';
 
 /** Throws BadRequest, or adds warnings, as the client requested. */
 export function reportFieldProblems(
-  { faults = [], hasMoreDocuments = false, unknown = [], where = strictError }: FieldProblems,
+  { faults = [], hasMoreDocuments = false, unknown = [], where = strictError, refuse = badRequest }: FieldProblems,
   validation: FieldValidation,
   warn: (text: string) => void,
 ): void {
@@ -42,7 +44,7 @@ export function reportFieldProblems(
     listed.push(problem);
   }
   if (listedCount < count) listed.push(`and ${count - listedCount} more`);
-  if (isStrict) throw badRequest(`${where}${listed.join(', ')}`);
+  if (isStrict) throw refuse(`${where}${listed.join(', ')}`);
   for (const problem of listed) warn(problem);
 }
 

@@ -1,5 +1,5 @@
 import { type Call, type Clock, largeBytesMin, runTask, type SyncTask } from '@cluster-apiserver/base';
-import { badRequest, formatPath } from '@cluster-apiserver/model';
+import { badRequest, formatPath, invalid, Problems, type StatusError } from '@cluster-apiserver/model';
 import type { TypeNames } from '@cluster-apiserver/model/codec';
 import {
   isJsonObject,
@@ -105,13 +105,24 @@ function readTypeName(kind: EncodableKind, value: JsonObject | null, name: keyof
   return given;
 }
 
+/** The path implies both, but kube-apiserver cannot read an object without a Go type that names none. */
+function impliedName(kind: EncodableKind, name: keyof TypeNames): string {
+  if (kind.isCustom)
+    throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): ${name} is missing`);
+  return kind[name];
+}
+
+const wrongKind = (kind: EncodableKind, given: string): StatusError =>
+  invalid({ group: kind.group, kind: given }, '', new Problems().at('kind').invalid(given, `must be ${kind.kind}`));
+
 /** Adds the kind and version of the endpoint, unless the body names others, which is an error. */
 function withTypeNames(kind: EncodableKind, value: unknown): unknown {
   if (value !== null && !isJsonObject(value))
     throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): expected an object`);
-  const namedKind = readTypeName(kind, value, 'kind') || kind.kind;
-  const namedVersion = readTypeName(kind, value, 'apiVersion') || kind.apiVersion;
+  const namedKind = readTypeName(kind, value, 'kind') || impliedName(kind, 'kind');
+  const namedVersion = readTypeName(kind, value, 'apiVersion') || impliedName(kind, 'apiVersion');
   if (namedKind !== kind.kind || namedVersion !== kind.apiVersion) {
+    if (kind.isCustom && namedVersion === kind.apiVersion) throw wrongKind(kind, namedKind);
     throw badRequest(
       `${namedKind} in version ${JSON.stringify(namedVersion)} cannot be handled as a ${kind.kind}: this endpoint takes ${kind.kind} in version ${JSON.stringify(kind.apiVersion)}`,
     );

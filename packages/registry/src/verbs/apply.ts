@@ -64,7 +64,7 @@ function* decideApply(
     requireExpectedVersion(served, next, current);
     return yield* admitUpdate(
       resource,
-      keepOtherFields(kind, options.subresource, next, current.object),
+      keepOtherFields(resource, options.subresource, next, current.object),
       current,
       options,
     );

@@ -38,6 +38,7 @@ function* decideUpdate(
   options: WriteOptions,
 ): Task<Decision> {
   const { kind, served } = resource;
+  const projection = options.subresource?.projection;
   const { uid, resourceVersion } = next.metadata;
   if (uid !== undefined && uid !== current?.object.metadata.uid) {
     throw conflict(
@@ -51,10 +52,11 @@ function* decideUpdate(
     const { resourceVersion: _, ...metadata } = next.metadata;
     return yield* createInstead(resource, yield* initializeObject(resource, { ...next, metadata }, options), options);
   }
-  if (kind.updateNeedsVersion && !options.subresource && typeof parseResourceVersion(resourceVersion) !== 'number')
-    throw versionMissing(served, name);
+  const needsVersion = kind.updateNeedsVersion && (!options.subresource || (kind.isCustom && !projection));
+  if (needsVersion && typeof parseResourceVersion(resourceVersion) !== 'number') throw versionMissing(served, name);
   requireExpectedVersion(served, next, current);
-  return yield* updateObject(resource, next, current, options);
+  const object = projection ? projection.change(current.object, next) : next;
+  return yield* updateObject(resource, object, current, options);
 }
 
 const versionMissing = ({ group, plural }: ApiVersion, name: string): StatusError =>

@@ -11,7 +11,7 @@ import {
 } from '@cluster-apiserver/storage';
 import { type Outcome, WrittenObject } from '../outcome.ts';
 import { type Place, placeOf, type Resource } from '../resource.ts';
-import { readStored, type StoredObject } from '../stored-object.ts';
+import { readStored, type StoredObject, WrittenValue } from '../stored-object.ts';
 import { type AdmissionOptions, admit } from './admission.ts';
 import { createAdmitted } from './store-new-object.ts';
 
@@ -186,7 +186,7 @@ function send(
   }
   if (bytes === undefined) return store.delete(key, over, call);
   const { timeToLiveSeconds } = kind;
-  return store.update(key, bytesOf(bytes), over, { timeToLiveSeconds, source: object }, call);
+  return store.update(key, bytesOf(bytes), over, { timeToLiveSeconds, source: new WrittenValue(kind, object) }, call);
 }
 
 /** The result of a verdict that writes nothing. */

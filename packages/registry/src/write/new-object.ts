@@ -1,5 +1,5 @@
 /** Building, completing and validating the object that a create stores. */
-import { awaitValue, type Clock, runTask, type Task } from '@cluster-apiserver/base';
+import { awaitValue, runTask, type Task } from '@cluster-apiserver/base';
 import { badRequest, formatTime, Problems, requireValid } from '@cluster-apiserver/model';
 import {
   keepOtherFields,
@@ -50,7 +50,7 @@ export function* initializeObject(
   const version = incoming.metadata.resourceVersion;
   if (version !== undefined && version !== '0')
     throw badRequest('resourceVersion should not be set on objects to be created');
-  const given = dropUnwritable(kind, undefined, withoutSystemFields(incoming));
+  const given = dropUnwritable(served, undefined, withoutSystemFields(incoming));
   const own = withDistinctOwners(inNamespace(kind.defaults?.(given) ?? given, options.namespace), options.warn);
   const writer = { manager: options.manager, apiVersion: served.apiVersion, time: formatTime(clock.now()) };
   const managedFields = yield* managedFieldsAfterUpdate(kind.schema, emptyObjectOf(kind), own, writer);
@@ -59,12 +59,9 @@ export function* initializeObject(
 }
 
 /** The new object in canonical form, prepared by its kind. Throws a StatusError that lists everything wrong with it. */
-export function* validateNewObject(
-  { kind, served, clock }: ResourceKind,
-  draft: KubeObject,
-  options: WriteOptions,
-): Task<KubeObject> {
-  const context = writeContext(options, clock);
+export function* validateNewObject(resource: ResourceKind, draft: KubeObject, options: WriteOptions): Task<KubeObject> {
+  const { kind, served } = resource;
+  const context = writeContext(resource, options);
   const object = canonical(kind, kind.prepare?.(draft, undefined, context) ?? draft);
   yield;
   requireBoundedValues(object);
@@ -78,8 +75,12 @@ export function* validateNewObject(
 }
 
 /** Who writes, for the rules of kinds. */
-export const writeContext = ({ requester, subresource, warn }: WriteOptions, clock: Clock): WriteContext => ({
+export const writeContext = (
+  { served, clock }: ResourceKind,
+  { requester, subresource, warn }: WriteOptions,
+): WriteContext => ({
   user: requester?.user,
+  served,
   subresource: subresource?.name,
   nowMs: clock.now(),
   warn,
@@ -133,12 +134,12 @@ export function* completeMutated(
   options: WriteOptions,
   isUpdate: boolean,
 ): Task<KubeObject> {
-  const { kind } = resource;
+  const { kind, served } = resource;
   const { namespace, subresource, warn } = options;
   requireBoundedLabels(kind, mutated, before);
   const bound = isUpdate
-    ? keepOtherFields(kind, subresource, mutated, before)
-    : dropUnwritable(kind, undefined, mutated);
+    ? keepOtherFields(resource, subresource, mutated, before)
+    : dropUnwritable(served, undefined, mutated);
   const placed = inNamespace(withSystemFieldsOf(before, bound), namespace);
   const object = withDistinctOwners(kind.defaults?.(placed) ?? placed, warn);
   if (yield* hasValidManagedFields(kind.schema, object)) return object;

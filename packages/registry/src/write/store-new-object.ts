@@ -11,7 +11,7 @@ import {
 } from '@cluster-apiserver/storage';
 import { type Outcome, WrittenObject } from '../outcome.ts';
 import { placeOf, type Resource } from '../resource.ts';
-import { readStored } from '../stored-object.ts';
+import { readStored, WrittenValue } from '../stored-object.ts';
 import { admit, type AdmissionOptions } from './admission.ts';
 
 /** A new object that is ready to be stored. */
@@ -84,7 +84,12 @@ export async function createAdmitted(
     const preconditions = admitted instanceof Promise ? await admitted : admitted;
     let revision: Revision | undefined;
     try {
-      revision = await store.create(key, bytesOf(bytes), { timeToLiveSeconds, source: object, preconditions }, call);
+      revision = await store.create(
+        key,
+        bytesOf(bytes),
+        { timeToLiveSeconds, source: new WrittenValue(kind, object), preconditions },
+        call,
+      );
       return revision;
     } catch (error) {
       if (!(error instanceof PreconditionFailedError)) throw error;

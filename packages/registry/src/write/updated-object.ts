@@ -58,7 +58,7 @@ export function* updateObject(
     subresource: subresource?.name,
     time: formatTime(clock.now()),
   };
-  const bound = keepOtherFields(kind, subresource, incoming, current.object);
+  const bound = keepOtherFields(resource, subresource, incoming, current.object);
   const next = kind.defaults?.(bound) ?? bound;
   const managedFields = yield* managedFieldsAfterUpdate(kind.schema, current.object, next, writer);
   const owned = disownFields(kind, subresource, manager, managedFields);
@@ -85,12 +85,13 @@ export function* admitUpdate(
 
 /** Throws a StatusError that lists everything wrong with it. Removing the last finalizer decides to remove the object. */
 function* validateUpdate(
-  { kind, served, clock }: Resource,
+  resource: Resource,
   next: KubeObject,
   live: KubeObject,
   options: WriteOptions,
 ): Task<Decision> {
-  const context = writeContext(options, clock);
+  const { kind, served } = resource;
+  const context = writeContext(resource, options);
   const written = canonical(kind, kind.prepare?.(next, live, context) ?? next);
   yield;
   const object = keepTimesIfUnchanged(live, written);
