@@ -1,6 +1,8 @@
+import type { SyncTask } from '@cluster-apiserver/base';
 import type { Problems } from '@cluster-apiserver/model';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import { type FieldPlace, findField } from './field-path.ts';
+import { schemasPerStep } from './schema-parts.ts';
 
 /** Each is kept in memory for every object. */
 const selectableFieldsMax = 8;
@@ -8,19 +10,20 @@ const selectableFieldsMax = 8;
 const selectableTypes = new Set(['string', 'boolean', 'integer']);
 
 /** Fields that field selectors may name: single values that the schema describes. */
-export function validateSelectableFields(
+export function* validateSelectableFields(
   fields: readonly { readonly jsonPath: string }[],
   schema: JsonSchema,
   problems: Problems,
-): void {
+): SyncTask<void> {
   const seen = new Set<string>();
-  problems.each(fields, ({ jsonPath }, entry) => {
-    const at = entry.at('jsonPath');
+  for (const [index, { jsonPath }] of fields.entries()) {
+    if (index % schemasPerStep === 0) yield;
+    const at = problems.at(index, 'jsonPath');
     const found = jsonPath === '' ? undefined : findField(jsonPath, schema, { allowsBrackets: false });
     if (found === undefined) at.required();
     else if (typeof found === 'string') at.invalid(jsonPath, `is an invalid path: ${found}`);
     else validatePlace(found, seen, jsonPath, at);
-  });
+  }
   if (seen.size > selectableFieldsMax) problems.tooMany(seen.size, selectableFieldsMax);
 }
 

@@ -50,7 +50,7 @@ export function* validateVersions(
     const fields = version.selectableFields ?? [];
     const fieldsAt =
       common.has('schema') || !common.has('selectableFields') ? placeOf('selectableFields') : at.at('selectableFields');
-    if (schema && fields.length > 0 && fieldsAt) validateSelectableFields(fields, schema, fieldsAt);
+    if (schema && fields.length > 0 && fieldsAt) yield* validateSelectableFields(fields, schema, fieldsAt);
     yield;
   }
   const at = problems.at('versions');
@@ -68,7 +68,7 @@ function validateWarning({ deprecated, deprecationWarning: warning }: Definition
     at.invalid(warning, `must be <= ${warningBytesMax} characters long`);
   if (warning === '') at.invalid(warning, 'must not be an empty string');
   let bytes = 0;
-  for (const character of warning) {
+  for (const character of warning.slice(0, warningBytesMax)) {
     if (!isPrintable(character)) {
       at.invalid(
         warning,
