@@ -77,6 +77,8 @@ class Recorder {
   readonly #beganMs: number;
   readonly #objectRef: ObjectReference | undefined;
   readonly #holdsTokens: boolean;
+  /** Whether the objects are Secrets, whose data, such as tokens without an expiration, no policy can record. */
+  readonly #isSecret: boolean;
   /** Undefined before the policy is evaluated, and if nothing is recorded. */
   #rule: AuditRule | undefined;
   #isEvaluated = false;
@@ -99,6 +101,7 @@ class Recorder {
     this.#beganMs = context.clock.monotonicMs();
     const { resource } = request.info;
     this.#holdsTokens = resource !== undefined && holdsTokens(resource.group, resource.plural, resource.subresource);
+    this.#isSecret = resource?.group === '' && resource.plural === 'secrets';
     this.#objectRef = resource && {
       resource: resource.plural,
       namespace: resource.namespace,
@@ -155,7 +158,7 @@ class Recorder {
   }
 
   get wantsResponseObject(): boolean {
-    return this.#rule?.level === 'RequestResponse' && this.#context.objectCharactersMax > 0;
+    return this.#rule?.level === 'RequestResponse' && this.#context.objectCharactersMax > 0 && !this.#isSecret;
   }
 
   logResponseObject(texts: Iterable<string | undefined>, characters: number): void {
@@ -256,7 +259,7 @@ class Recorder {
   /** Whether the level includes the object and the event has space for it. */
   #acceptsObject(level: 'Request' | 'RequestResponse', characters: number): boolean {
     const { objectCharactersMax } = this.#context;
-    if (objectCharactersMax === 0 || !this.#rule || this.#rule.level === 'Metadata') return false;
+    if (objectCharactersMax === 0 || this.#isSecret || !this.#rule || this.#rule.level === 'Metadata') return false;
     if (level === 'RequestResponse' && this.#rule.level === 'Request') return false;
     this.#objectCharacters += characters;
     if (this.#objectCharacters > objectCharactersMax) this.#isTruncated = true;
