@@ -6,6 +6,8 @@ import { aggregateClusterRoles } from './rbac/aggregate-cluster-roles.ts';
 import { countQuotas } from './quotas/count-quotas.ts';
 import type { ControllerOptions, ControllerServices } from './run-controller.ts';
 import { keepDefaultAccounts } from './service-accounts/default-accounts.ts';
+import { keepTokenTracking } from './service-accounts/token-tracking.ts';
+import { fillTokenSecrets } from './service-accounts/token-secrets.ts';
 import { publishRootCertificates } from './service-accounts/root-certificates.ts';
 import { checkPolicyTypes } from './validating-policies/check-policy-types.ts';
 
@@ -17,6 +19,8 @@ export const controllers: Readonly<Record<string, (term: ControllerOptions & Con
   'resourcequota-controller': countQuotas,
   'customresourcedefinition-controller': establishDefinitions,
   'customresourcedefinition-finalizer-controller': cleanUpDefinitions,
+  'serviceaccount-token-controller': fillTokenSecrets,
+  'legacy-token-tracking-controller': keepTokenTracking,
   'serviceaccount-controller': keepDefaultAccounts,
   'root-ca-certificate-publisher-controller': publishRootCertificates,
   'validatingadmissionpolicy-status-controller': checkPolicyTypes,

@@ -18,10 +18,15 @@ export interface NamespaceObject {
   readonly name: string;
   /** Whether a namespace has one; all have by default. */
   readonly isIn?: (namespace: string) => boolean;
-  /** A new one, without its name; undefined if its content is unknown at present. */
-  readonly draft: () => { readonly metadata?: object } | undefined;
+  /** Of a new one; undefined if it is unknown at present. */
+  readonly draft: () => Content | undefined;
   /** The object as it should be; the same object if it is. */
   readonly repair?: (current: KubeObject) => KubeObject;
+}
+
+interface Content {
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly data?: Readonly<Record<string, string>>;
 }
 
 /** The writer, in managedFields, as in Kubernetes. */
@@ -55,9 +60,9 @@ export async function keepInEachNamespace(
         const found = objects.collection.get(key + suffix);
         if (found?.unreadable) return; // it is enqueued when it can be read
         if (!found) {
-          const fields = draft();
-          if (fields === undefined) return;
-          await createUnlessTerminating(create(objects, newObject(objects, { namespace, name }, fields), call()));
+          const content = draft();
+          if (content === undefined) return;
+          await createUnlessTerminating(create(objects, newObject(objects, { namespace, name }, content), call()));
           log.debug(2, 'created an object that each namespace has', { kind, object: `${namespace}/${name}` });
           return;
         }
@@ -82,9 +87,10 @@ const isActive = (item: CachedObject | undefined): boolean =>
 function newObject(
   { kind: { kind, apiVersion, schema } }: Resource,
   names: { readonly namespace: string; readonly name: string },
-  { metadata, ...fields }: { readonly metadata?: object },
+  { annotations, ...fields }: Content,
 ): KubeObject {
-  return decode(schema, { kind, apiVersion, metadata: { ...names, ...metadata }, ...fields }, ignoreWarning);
+  const metadata = { ...names, ...(annotations && { annotations }) };
+  return decode(schema, { kind, apiVersion, metadata, ...fields }, ignoreWarning);
 }
 
 /** The object may have been created meanwhile, and its namespace may be terminating or gone. */

@@ -1,3 +1,4 @@
+export { changeObject } from './change-object.ts';
 export { ServedDefinitions } from './custom-resources/serve-definitions.ts';
 export { type ControllerMeasures, createControllerMeasures } from './controller-measures.ts';
 export { controllers } from './controllers.ts';

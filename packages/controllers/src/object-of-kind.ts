@@ -8,6 +8,8 @@ import type {
   ResourceQuota,
   Role,
   RoleBinding,
+  Secret,
+  ServiceAccount,
   ValidatingAdmissionPolicy,
 } from '@cluster-apiserver/kinds';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
@@ -22,6 +24,8 @@ interface ObjectsByKind {
   readonly ResourceQuota: ResourceQuota;
   readonly Role: Role;
   readonly RoleBinding: RoleBinding;
+  readonly Secret: Secret;
+  readonly ServiceAccount: ServiceAccount;
   readonly ValidatingAdmissionPolicy: ValidatingAdmissionPolicy;
 }
 

@@ -3,6 +3,7 @@ import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { ApiSnapshot, CachedObject, LiveApi, Resource } from '@cluster-apiserver/registry';
 import { type Call, type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
 import type { Log } from '@cluster-apiserver/telemetry';
+import type { ObjectIdentity } from './change-object.ts';
 import type { ControllerMeasures } from './controller-measures.ts';
 import { callsOf, followApi, isLoaded, itemsWithin, unreadableCount } from './memory.ts';
 import { createPace, type Pace } from './pace.ts';
@@ -26,6 +27,12 @@ export interface ControllerServices {
   readonly create: (resource: Resource, object: KubeObject, call: Call) => Promise<unknown>;
   /** With which clients verify the server, in PEM; undefined if they are unknown. */
   readonly rootCertificates: () => string | undefined;
+  /** Signs the token of a secret; undefined without a signing key. */
+  readonly signSecretToken: ((account: NamespacedIdentity, secretName: string) => Promise<string>) | undefined;
+}
+
+interface NamespacedIdentity extends ObjectIdentity {
+  readonly namespace: string;
 }
 
 /** A controller that reconciles the objects of one kind, each by its key. */

@@ -59,6 +59,14 @@ export {
   requireExistingReferents,
   createAccountTokenAuthenticator,
 } from './authentication/service-account/service-account-tokens.ts';
+export {
+  formatDate,
+  isUsedToday,
+  lastUsedLabel,
+  requireSecret,
+  type UsedSecret,
+} from './authentication/service-account/require-secret.ts';
+export { createSecretTokenAuthenticator, signSecretToken } from './authentication/service-account/secret-tokens.ts';
 export { createTokenIssuer } from './authentication/service-account/token-issuer.ts';
 export { serverUser } from './server-user.ts';
 export { createStaticTokenAuthenticator, TokenFileError } from './authentication/static-tokens.ts';

@@ -15,5 +15,7 @@ export function bringing(
     headerLines,
     headersFrom: (prefix) => lines.filter(([name]) => name.startsWith(prefix)),
     clientCertificates,
+    warn: () => {},
+    annotate: () => {},
   };
 }

@@ -22,6 +22,7 @@ import { getVersionInfo } from './version.ts';
 import { startControllers } from './controllers/controllers.ts';
 import { openRootCertificates } from './controllers/root-certificates.ts';
 import { createStartupReader } from './files/startup-files.ts';
+import { createUseLog } from './authentication/note-token-use.ts';
 import { createFindReferent } from './authentication/find-referent.ts';
 import { openListener } from './serving/listener.ts';
 import { createLoopback } from './api/loopback.ts';
@@ -83,7 +84,10 @@ export async function assemble(
     const failReadiness = addShutdownCheck(health);
     const access = await openAccessControl(settings, served, context, cleanup);
     const { authorizer, admission, rbac } = access;
-    const serviceAccounts = accountTokens?.createAuthenticator(createFindReferent(api));
+    const serviceAccounts = accountTokens?.createAuthenticator(
+      createFindReferent(api),
+      createUseLog(api, context, cleanup),
+    );
     const { requests: authenticator, tokens } = await openAuthenticators(
       authentication,
       { serviceAccounts, createCache, isAlwaysAllowed },
@@ -148,7 +152,13 @@ export async function assemble(
     const { ownPrefix, compactionIntervalMs } = storage;
     const resign = startControllers(
       settings.controllers,
-      { client, api, ownPrefix, compactionIntervalMs, services: { create: loopback.create, rootCertificates } },
+      {
+        client,
+        api,
+        ownPrefix,
+        compactionIntervalMs,
+        services: { create: loopback.create, rootCertificates, signSecretToken: accountTokens?.signSecretToken },
+      },
       context,
       cleanup,
     );

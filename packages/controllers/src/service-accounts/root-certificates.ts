@@ -14,7 +14,7 @@ export const publishRootCertificates = (options: ControllerOptions & ControllerS
     const certificates = options.rootCertificates();
     return certificates === undefined
       ? undefined
-      : { metadata: { annotations: { [descriptionKey]: description } }, data: { 'ca.crt': certificates } };
+      : { annotations: { [descriptionKey]: description }, data: { 'ca.crt': certificates } };
   };
   const repair = (current: KubeObject): KubeObject => {
     const published = draft();
@@ -22,7 +22,7 @@ export const publishRootCertificates = (options: ControllerOptions & ControllerS
     // Of an immutable one only a deletion helps.
     if (!published || immutable) return current;
     if (sameJson(data, published.data) && metadata.annotations?.[descriptionKey]) return current;
-    const annotations = { ...metadata.annotations, ...published.metadata.annotations };
+    const annotations = { ...metadata.annotations, ...published.annotations };
     return { ...current, metadata: { ...metadata, annotations }, data: published.data };
   };
   return keepInEachNamespace(options, { kind: 'ConfigMap', name: 'kube-root-ca.crt', draft, repair });

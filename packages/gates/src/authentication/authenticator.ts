@@ -12,6 +12,10 @@ export interface Credentials {
   readonly clientCertificates: readonly Buffer[];
   /** Decoded, without the query. */
   readonly path: string;
+  /** Adds a warning to the response. */
+  warn(text: string): void;
+  /** Adds an annotation to the audit event. */
+  annotate(key: string, value: string): void;
 }
 
 /**

@@ -5,14 +5,19 @@ import { TokenRejectedError } from './token-rejected-error.ts';
 
 /** Authenticates by bearer token. A request with an unknown token is rejected: it never becomes anonymous. */
 export function createBearerTokenAuthenticator(tokens: TokenAuthenticator): Authenticator {
-  const userOf = (answer: TokenAnswer | undefined) => {
+  const userOf = (answer: TokenAnswer | undefined, credentials: Credentials) => {
     if (!answer) throw new TokenRejectedError('unknown token');
-    return answer.user;
+    const { user, warning, annotations } = answer;
+    if (warning !== undefined) credentials.warn(warning);
+    for (const key in annotations) credentials.annotate(key, annotations[key] ?? '');
+    return user;
   };
   return {
     authenticate: (credentials, call) => {
       const token = readBearerToken(credentials);
-      return token === undefined ? undefined : chain(tokens.authenticateToken(token, call), userOf);
+      return token === undefined
+        ? undefined
+        : chain(tokens.authenticateToken(token, call), (answer) => userOf(answer, credentials));
     },
   };
 }

@@ -20,4 +20,8 @@ export interface TokenAnswer {
   readonly audiences?: readonly string[] | undefined;
   /** Expiration of the token in milliseconds since the epoch; undefined if it has none. */
   readonly expiresAtMs?: number | undefined;
+  /** For the client that uses the token. */
+  readonly warning?: string | undefined;
+  /** For the audit event of the request. */
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
 }

@@ -7,10 +7,18 @@ import { StatusError } from '@cluster-apiserver/model';
 export class TokenRejectedError extends Error {
   override readonly name = 'TokenRejectedError';
   readonly clientMessage: string | undefined;
-  constructor(message: string, options: ErrorOptions & { readonly clientMessage?: string | undefined } = {}) {
+  /** For the audit event of the request. */
+  readonly annotations: Readonly<Record<string, string>>;
+  constructor(message: string, options: RejectionOptions = {}) {
     super(message, options);
     this.clientMessage = options.clientMessage;
+    this.annotations = options.annotations ?? {};
   }
+}
+
+interface RejectionOptions extends ErrorOptions {
+  readonly clientMessage?: string | undefined;
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /**

@@ -4,7 +4,7 @@ import { seededRandom } from '@cluster-apiserver/base';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { createTokenCaches, createTokenIssuer, requireExistingReferents } from '../../src/index.ts';
 import { keysOf } from './keys.ts';
-import { call, nowSeconds, own, pems, robot, url, useAccountTokens } from './use-account-tokens.ts';
+import { call, nowSeconds, own, pems, referent, robot, url, useAccountTokens } from './use-account-tokens.ts';
 
 const tokens = useAccountTokens();
 const { issue, refusal, signedWith } = tokens;
@@ -80,12 +80,12 @@ describe('a token', () => {
     const issuer = createTokenIssuer({ issuer: url, signingKey, clock: tokens.clock, random: seededRandom(1) });
     const { token } = await issuer.issue(robot, { audiences: [url], lifetimeSeconds: 600, secret });
     expect(decodeJwt(token)['kubernetes.io']).toEqual({ ...own, secret });
-    for (const now of [undefined, { uid: 's-2', deletedAtMs: undefined }]) {
+    for (const now of [undefined, referent('s-2')]) {
       tokens.secret = now;
       expect(await refusal(token)).toBe('the secret that the token is bound to does not exist any more');
     }
     tokens.clock.advance(10_000);
-    tokens.secret = { uid: 's-1', deletedAtMs: undefined };
+    tokens.secret = referent('s-1');
     expect(await tokens.authenticateToken(token, call)).toBeDefined();
     tokens.remembered = tokens.stored = undefined;
     expect(await refusal(token)).toBe('the service account of the token does not exist any more');
@@ -115,7 +115,7 @@ describe('its service account', () => {
 
   test.each([
     ['does not know it yet', undefined],
-    ['still knows one of before', { uid: 'u-0', deletedAtMs: undefined }],
+    ['still knows one of before', referent('u-0')],
   ])('is asked of the store when memory %s', async (_, old) => {
     tokens.remembered = old;
     expect(await tokens.authenticateToken(await issue(), call)).toBeDefined();
@@ -124,7 +124,7 @@ describe('its service account', () => {
 
   test.each([
     ['is gone', undefined],
-    ['was created anew under the same name', { uid: 'u-2', deletedAtMs: undefined }],
+    ['was created anew under the same name', referent('u-2')],
   ])('takes the token with it when it %s', async (_, now) => {
     const token = await issue();
     tokens.remembered = tokens.stored = now;
@@ -139,7 +139,7 @@ describe('its service account', () => {
     const token = await issue();
     tokens.remembered = tokens.stored = undefined;
     await refusal(token);
-    tokens.remembered = { uid: robot.uid, deletedAtMs: undefined };
+    tokens.remembered = referent(robot.uid);
     expect(await tokens.authenticateToken(token, call)).toBeDefined();
   });
 
@@ -147,14 +147,14 @@ describe('its service account', () => {
     const token = await issue();
     tokens.remembered = tokens.stored = undefined;
     await refusal(token);
-    tokens.stored = { uid: 'u-2', deletedAtMs: undefined };
+    tokens.stored = referent('u-2');
     const next = { ...own, serviceaccount: { name: 'robot', uid: 'u-2' } };
     expect(await tokens.authenticateToken(await signedWith({ 'kubernetes.io': next }), call)).toBeDefined();
   });
 
   test('is valid for another minute after its deletion timestamp', async () => {
     const token = await issue();
-    tokens.remembered = { uid: 'u-1', deletedAtMs: tokens.clock.now() };
+    tokens.remembered = referent('u-1', tokens.clock.now());
     tokens.clock.advance(60_000);
     expect(await tokens.authenticateToken(token, call)).toBeDefined();
     tokens.clock.advance(1);

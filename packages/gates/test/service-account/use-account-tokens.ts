@@ -24,6 +24,12 @@ export const robot = { namespace: 'team', name: 'robot', uid: 'u-1' };
 export const own = { namespace: 'team', serviceaccount: { name: 'robot', uid: 'u-1' } };
 export const pems = { RS256: rsaKey(), ES256: ecKey(), ES384: ecKey('P-384'), ES512: ecKey('P-521') };
 
+/** An object that exists, under deletion since the time. */
+export const referent = (uid: string, deletedAtMs?: number): FoundReferent => {
+  const deletionTimestamp = deletedAtMs === undefined ? undefined : new Date(deletedAtMs).toISOString();
+  return { uid, labels: undefined, lifecycle: { deletionTimestamp }, object: { metadata: { uid } } };
+};
+
 /** Accepts the tokens of accounts that exist. */
 export interface AccountTokens extends TokenAuthenticator {
   readonly clock: FakeClock;
@@ -91,7 +97,7 @@ export function useAccountTokens(): AccountTokens {
     tokens.keys = tokens.inFiles = await keysOf(pems.ES256);
     tokens.reloads = tokens.storeReads = 0;
     tokens.secret = undefined;
-    tokens.remembered = tokens.stored = { uid: robot.uid, deletedAtMs: undefined };
+    tokens.remembered = tokens.stored = referent(robot.uid);
     const reload = async (): Promise<void> => {
       tokens.reloads++;
       await Promise.resolve();

@@ -5,8 +5,8 @@ import { isJsonObject, MalformedTextError, parseJson } from '@cluster-apiserver/
 import { decodeBase64 } from '@cluster-apiserver/model/schema';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 
-const serviceAccountTokenType = 'kubernetes.io/service-account-token';
-const serviceAccountNameAnnotation = 'kubernetes.io/service-account.name';
+export const serviceAccountTokenType = 'kubernetes.io/service-account-token';
+export const serviceAccountNameAnnotation = 'kubernetes.io/service-account.name';
 const tlsType = 'kubernetes.io/tls';
 
 interface Typed extends KubeObject {

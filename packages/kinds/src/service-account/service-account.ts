@@ -1,4 +1,4 @@
-import { defineKind, type Kind } from '@cluster-apiserver/model/kind';
+import { defineKind, type Kind, type ObjectOf } from '@cluster-apiserver/model/kind';
 import { boolean, field, list, localObjectReference, objectReference } from '@cluster-apiserver/model/schema';
 import type { KindServices } from '../services.ts';
 import { tokenRequest } from './token-request.ts';
@@ -21,6 +21,8 @@ const fields = {
     'given',
   ),
 };
+
+export type ServiceAccount = ObjectOf<typeof fields>;
 
 /** An identity: a name that people know, a principal that can be authenticated, and the secrets that it may use. */
 export const serviceAccount = ({ serviceAccountTokens }: KindServices): Kind =>

@@ -1,8 +1,13 @@
 import { settle, trackLatency } from '@cluster-apiserver/base';
 import { type Authenticator, type Credentials, TokenRejectedError } from '@cluster-apiserver/gates';
 import { StatusError, type UserInfo } from '@cluster-apiserver/model';
-import type { ApiRequest, ApiResponse, Handler } from '../exchange.ts';
-import type { AuthenticatedContext, DeadlineContext, RequestInfoContext } from '../request-context.ts';
+import type { ApiResponse, Handler } from '../exchange.ts';
+import {
+  addWarning,
+  type AuthenticatedContext,
+  type DeadlineContext,
+  type RequestInfoContext,
+} from '../request-context.ts';
 
 /** Logs a rejected credential. */
 export type ReportRejection = (error: TokenRejectedError, context: RequestInfoContext) => void;
@@ -29,6 +34,8 @@ export function authenticate(
   const reject = (error: unknown, context: DeadlineContext): never => {
     context.trace?.endAuthentication(context, undefined, error);
     if (!(error instanceof TokenRejectedError)) throw error;
+    const { annotations } = error;
+    for (const key in annotations) context.audit?.annotate(key, annotations[key] ?? '');
     report(error, context);
     throw unauthorized(error.clientMessage);
   };
@@ -44,27 +51,35 @@ export function authenticate(
  */
 class RequestCredentials implements Credentials {
   readonly path: string;
-  readonly #request: ApiRequest;
+  readonly #context: RequestInfoContext;
 
-  constructor({ request, info }: RequestInfoContext) {
-    this.path = info.path;
-    this.#request = request;
+  constructor(context: RequestInfoContext) {
+    this.path = context.info.path;
+    this.#context = context;
   }
 
   header(name: string): string | undefined {
-    return this.#request.header(name);
+    return this.#context.request.header(name);
   }
 
   headerLines(name: string): readonly string[] {
-    return this.#request.headerLines(name);
+    return this.#context.request.headerLines(name);
   }
 
   headersFrom(prefix: string): ReturnType<Credentials['headersFrom']> {
-    return this.#request.headersFrom(prefix);
+    return this.#context.request.headersFrom(prefix);
   }
 
   get clientCertificates(): readonly Buffer[] {
-    return this.#request.clientCertificates;
+    return this.#context.request.clientCertificates;
+  }
+
+  warn(text: string): void {
+    addWarning(this.#context, text);
+  }
+
+  annotate(key: string, value: string): void {
+    this.#context.audit?.annotate(key, value);
   }
 }
 

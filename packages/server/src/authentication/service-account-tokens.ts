@@ -1,16 +1,22 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
 import {
   type CreateTokenCache,
-  type AccountAnswer,
   type FindReferent,
   createIssuerMetadata,
   createKeySet,
   createKeyFinder,
   requireExistingReferents,
   createAccountTokenAuthenticator,
+  createSecretTokenAuthenticator,
+  requireSecret,
+  signSecretToken,
+  type TokenAnswer,
   type TokenAuthenticator,
+  type UsedSecret,
+  uniteTokenAuthenticators,
   createTokenIssuer,
 } from '@cluster-apiserver/gates';
+import type { ControllerServices } from '@cluster-apiserver/controllers';
 import type { KindServices } from '@cluster-apiserver/kinds';
 import { type NonResourceRoutes, issuerRoutes, issuerPaths } from '@cluster-apiserver/pipeline';
 import type { ServerContext } from '../configuration/context.ts';
@@ -20,7 +26,9 @@ import { followKeys } from './service-account-keys.ts';
 /** Service account tokens: issuing, authentication, and the discovery documents for other services. */
 export interface ServiceAccountTokens {
   readonly forKinds: NonNullable<KindServices['serviceAccountTokens']>;
-  createAuthenticator(findReferent: FindReferent): TokenAuthenticator;
+  /** Signs the token that a secret is to contain. */
+  readonly signSecretToken: NonNullable<ControllerServices['signSecretToken']>;
+  createAuthenticator(find: FindReferent, noteUse: (secret: UsedSecret) => void): TokenAuthenticator;
   readonly documents: NonResourceRoutes;
 }
 
@@ -47,17 +55,23 @@ export async function openServiceAccountTokens(
       .info('no service account issuer is an https URL; other services cannot discover the keys', { issuer });
   return {
     forKinds: { audiences, lifetimeSecondsMax, issue: (account, options) => tokens.issue(account, options) },
-    createAuthenticator: (findReferent) => {
+    signSecretToken: (account, secretName) => signSecretToken(keys.current().signing, account, secretName),
+    createAuthenticator: (find, noteUse) => {
       const finder = createKeyFinder({ keys: () => keys.current().verifying, reload: keys.reload, clock });
-      const signed = (): TokenAuthenticator<AccountAnswer> =>
-        createCache(createAccountTokenAuthenticator({ issuers, audiences, keys: finder, clock }), verifiedTtlMs);
-      let current = signed();
-      // A new cache for each set of keys: entries of removed keys are no longer valid.
-      keys.onChange(() => (current = signed()));
-      const latest: TokenAuthenticator<AccountAnswer> = {
-        authenticateToken: (...question) => current.authenticateToken(...question),
+      /** Verified with the present keys. A new cache for each set of keys: entries of removed keys are no longer valid. */
+      const withPresentKeys = <Answer extends TokenAnswer>(
+        signed: TokenAuthenticator<Answer>,
+      ): TokenAuthenticator<Answer> => {
+        let current = createCache(signed, verifiedTtlMs);
+        keys.onChange(() => (current = createCache(signed, verifiedTtlMs)));
+        return { authenticateToken: (...question) => current.authenticateToken(...question) };
       };
-      return requireExistingReferents(latest, findReferent, clock);
+      const requested = createAccountTokenAuthenticator({ issuers, audiences, keys: finder, clock });
+      const ofSecrets = createSecretTokenAuthenticator(audiences, finder);
+      return uniteTokenAuthenticators([
+        requireExistingReferents(withPresentKeys(requested), find, clock),
+        requireSecret(withPresentKeys(ofSecrets), { find, clock, noteUse }),
+      ]);
     },
     documents: isDiscoverable(issuer)
       ? issuerRoutes({

@@ -20,8 +20,8 @@ export interface KeyFinder {
 }
 
 /** An issuer, its audiences and its keys. */
-export interface SigningIssuer {
-  readonly issuer: { readonly url: string; readonly audiences: readonly string[] };
+export interface SigningIssuer<Issuer = { readonly url: string; readonly audiences: readonly string[] }> {
+  readonly issuer: Issuer;
   /** Accepted signing algorithms; all supported ones by default. */
   readonly algorithms?: readonly string[] | undefined;
   readonly keys: KeyFinder;
@@ -41,10 +41,22 @@ export function readIssuer(token: string, charactersMax: number = tokenLengthMax
 /** Verifies signature, issuer, audience and times of a token, and returns its claims. */
 export async function verifyClaims(
   token: string,
-  { issuer: { url, audiences }, algorithms = algorithmNames, keys }: SigningIssuer,
+  signing: SigningIssuer,
   clock: Clock,
   call: Call,
 ): Promise<ExpiringClaims> {
+  const claims = await verifyIssuer(token, signing, call);
+  checkAudience(claims.aud, signing.issuer.audiences);
+  checkTimes(claims, clock.now() / 1000);
+  return claims;
+}
+
+/** Verifies signature and issuer alone. */
+export async function verifyIssuer(
+  token: string,
+  { issuer: { url }, algorithms = algorithmNames, keys }: SigningIssuer<{ readonly url: string }>,
+  call: Call,
+): Promise<Claims> {
   const signed = readSignatureHeader(token, algorithms);
   const payload =
     (await verifySignature(token, await keys.find(signed, call))) ??
@@ -52,8 +64,6 @@ export async function verifyClaims(
   if (!payload) throw new TokenRejectedError('no key of the issuer has signed the token');
   const claims = parseClaims(payload);
   if (!claims || claims.iss !== url) throw new TokenRejectedError('the token is of another issuer');
-  checkAudience(claims.aud, audiences);
-  checkTimes(claims, clock.now() / 1000);
   return claims;
 }
 

@@ -1,6 +1,7 @@
 import { credentialIdKey, tokenCredentialId } from '../credential-id.ts';
 import { bytesOfText, type Call, chain, type Clock, ExpiringCache } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { authenticatedGroup } from '../authenticator.ts';
 import { readIssuer, type Claims, type KeyFinder, verifyClaims } from '../oidc/verify-claims.ts';
 import type { TokenAnswer, TokenAuthenticator } from '../token-authenticator.ts';
@@ -82,8 +83,11 @@ export interface TokenReferent extends AccountReference {
 /** An existing object. */
 export interface FoundReferent {
   readonly uid: string;
-  /** Deletion timestamp; finalizers may keep the object. */
-  readonly deletedAtMs: number | undefined;
+  readonly labels: Readonly<Record<string, string>> | undefined;
+  /** Finalizers may keep an object that has been deleted. */
+  readonly lifecycle: { readonly deletionTimestamp: string | undefined } | undefined;
+  /** Parsed with each reading. */
+  readonly object: KubeObject;
 }
 
 /** Reads the watch cache, or etcd if `freshly` is set. */
@@ -129,7 +133,8 @@ export function requireExistingReferents(
   };
   const acceptAnswer = (answer: AccountAnswer, { kind }: TokenReferent, found: FoundReferent | undefined) => {
     if (!found) throw new TokenRejectedError(`${words[kind]} does not exist any more`);
-    if (found.deletedAtMs !== undefined && found.deletedAtMs < clock.now() - deletedLeewayMs)
+    const deletedAt = found.lifecycle?.deletionTimestamp;
+    if (deletedAt !== undefined && Date.parse(deletedAt) < clock.now() - deletedLeewayMs)
       throw new TokenRejectedError(`${words[kind]} has been deleted`);
     return answer;
   };
