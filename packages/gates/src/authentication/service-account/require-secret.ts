@@ -66,7 +66,7 @@ export function requireSecret(
   };
   const findFault = (uid: string, token: string, { secret, account }: Found): string | undefined => {
     if (!isPresent(secret)) return 'the secret of the token does not exist any more';
-    // Nobody can try texts, because the signature has been verified: so the comparison may take any time.
+    // Not in constant time: the signature has been verified, so no client can try texts.
     if (contentOf(secret) !== Buffer.from(token).toString('base64'))
       return 'the secret does not contain the token any more';
     if (!isPresent(account) || account.uid !== uid) return 'the service account of the token does not exist any more';
