@@ -1,5 +1,6 @@
 export { createClusterState, type ClusterState } from './cluster-state.ts';
 export { createMutatingAdmissionPolicy, createValidatingAdmissionPolicy } from './policy-plugins.ts';
+export { createDefinitionLifecycle } from './definition-lifecycle.ts';
 export { reservedNames } from './reserved-names.ts';
 export {
   findStaticPolicyProblems,

@@ -1,6 +1,10 @@
 /**
  * Deletes the objects of CustomResourceDefinitions that are being deleted, and releases a definition when none of its objects
- * is left. One whose objects are held by finalizers occupies no worker: it is looked at again when they change.
+ * is left. One whose objects are held by finalizers occupies no worker: it is looked at again when they are gone.
+ *
+ * From the write on that deletes a definition, no objects of it are created: a creation is conditioned on the state of its
+ * definition. The watch cache delivers all kinds in the order of one revision, so memory holds all objects as soon as it
+ * holds the deletion, and objects only become fewer.
  */
 import { errorMessage } from '@cluster-apiserver/base';
 import {
@@ -91,7 +95,7 @@ class Cleaner implements Reconciler {
 
   changed(resource: Resource, { key, current }: ItemChange<CachedObject>): void {
     if (resource === this.#definitions) this.#noteDefinition(key, current);
-    else if (this.#terminating.size > 0) this.#noteObject(resource, current);
+    else if (!current && this.#terminating.size > 0) this.#noteObject(resource);
   }
 
   async sync(): Promise<void> {
@@ -107,12 +111,9 @@ class Cleaner implements Reconciler {
     } else this.#terminating.delete(key);
   }
 
-  /** The last object has gone, or another replica has created one that did not know of the deletion yet. */
-  #noteObject(resource: Resource, current: CachedObject | undefined): void {
+  #noteObject(resource: Resource): void {
     const key = itemKey(resource.kind.definition ?? '');
-    if (!this.#terminating.has(key)) return;
-    const isNew = readable(current)?.lifecycle?.deletionTimestamp === undefined;
-    if (current ? isNew : !hasItemWithin(resource, '')) this.#context.enqueue(key);
+    if (this.#terminating.has(key) && !hasItemWithin(resource, '')) this.#context.enqueue(key);
   }
 
   /** Shows how far the deletion is. */

@@ -22,6 +22,7 @@ import {
 import {
   createClusterState,
   createConditionMeasures,
+  createDefinitionLifecycle,
   createResourceQuota,
   reservedNames,
 } from '@cluster-apiserver/policies';
@@ -90,7 +91,12 @@ export async function openAdmission(
     AlwaysDeny: () => alwaysDenyWrites,
   };
   const opened = await withFlagErrors(flag, () => openAll(settings.plugins.map(async (name) => plugins[name]())));
-  const all = [...always, reservedNames, ...opened.filter((plugin) => plugin !== undefined)];
+  const all = [
+    ...always,
+    reservedNames,
+    createDefinitionLifecycle(api),
+    ...opened.filter((plugin) => plugin !== undefined),
+  ];
   return createMeasuredAdmission(all, clock, metrics);
 }
 
