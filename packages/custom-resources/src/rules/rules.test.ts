@@ -57,7 +57,7 @@ const described: JsonSchema = {
     x: { type: 'number' },
     b: { type: 'boolean' },
     l: list(text),
-    i: list(int),
+    i: list(int, { maxItems: 10 }),
     m: map(text),
     dt: { type: 'string', format: 'date-time' },
     d: { type: 'string', format: 'date' },
@@ -81,7 +81,7 @@ const described: JsonSchema = {
       'x-kubernetes-embedded-resource': true,
       'x-kubernetes-preserve-unknown-fields': true,
     },
-    deep: object({ a: object({ b: list(object({ c: int })) }) }),
+    deep: object({ a: object({ b: list(object({ c: int }), { maxItems: 9 }) }) }),
     ll: list(list(int)),
   },
 };
@@ -234,9 +234,13 @@ describe('oldSelf', () => {
   });
 
   test('a local variable of this name is another one', () => {
-    expect(compile(object({ spec: list(withRules(list(int), 'self.all(oldSelf, oldSelf > 1)')) })).problems).toEqual(
-      [],
-    );
+    expect(
+      compile(
+        object({
+          spec: list(withRules(list(int, { maxItems: 9 }), 'self.all(oldSelf, oldSelf > 1)'), { maxItems: 9 }),
+        }),
+      ).problems,
+    ).toEqual([]);
   });
 });
 
@@ -492,4 +496,76 @@ test.each<[string, JsonSchema, unknown, readonly string[]]>([
   const problems = new Problems();
   if (rules) runSync(validateDefaultByRules(rules, given, new RuleBudget(), problems.at('default')));
   expect(format(problems)).toEqual(expected);
+});
+
+describe('costs', () => {
+  const all = 'self.all(x, self.all(y, x >= y || x < y))';
+  const numbers = (count: number): readonly number[] => Array.from({ length: count }, (_, index) => index);
+
+  /** As if the rules had been accepted before. */
+  function evaluate(schema: JsonSchema, given: unknown): readonly string[] {
+    const { node } = compile(schema);
+    const problems = new Problems();
+    if (node) runSync(validateRules(node, given, undefined, problems, () => {}));
+    return format(problems);
+  }
+
+  test.each<[string, JsonSchema, readonly string[]]>([
+    [
+      'of a rule',
+      object({ l: withRules(list(text), 'self.all(x, self.all(y, x == y))') }),
+      [
+        'schema.properties[l].x-kubernetes-validations[0].rule: Forbidden: estimated rule cost exceeds budget by factor of more than 100x',
+      ],
+    ],
+    [
+      'of a rule that may be evaluated often',
+      object({ l: list(withRules({ type: 'string', maxLength: 10 }, 'self != "a"'), { maxItems: 6_000_000 }) }),
+      [
+        'schema.properties[l].items.x-kubernetes-validations[0].rule: Forbidden: estimated rule cost exceeds budget by factor of 1.200000x',
+      ],
+    ],
+    [
+      'of a message',
+      object({
+        s: withRules(text, { rule: 'self == "a"', messageExpression: 'self.split("").map(c, c + self).join("")' }),
+      }),
+      [
+        'schema.properties[s].x-kubernetes-validations[0].messageExpression: Forbidden: estimated messageExpression cost exceeds budget by factor of more than 100x',
+      ],
+    ],
+  ])('the estimated cost %s is limited', (_, schema, problems) => {
+    expect(compile(schema).problems).toEqual(
+      expect.arrayContaining(problems.map((problem) => expect.stringContaining(problem))),
+    );
+  });
+
+  test('the most expensive rules are named if they cost too much together', () => {
+    const rules = Array.from({ length: 11 }, (_, index) => `self != "${index % 10}"`);
+    const schema = object({
+      l: list(withRules({ type: 'string', maxLength: 1000 }, ...rules), { maxItems: 4_900_000 }),
+    });
+    const { problems } = compile(schema);
+    const named = 'contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema';
+    const total =
+      'schema: Forbidden: x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema exceeds budget by factor of 1.078000x';
+    expect(problems).toEqual([
+      ...Array.from({ length: 4 }, () => expect.stringContaining(named)),
+      expect.stringContaining(total),
+    ]);
+  });
+
+  test('a call that costs too much is an error, and no other rule is evaluated', () => {
+    const schema = object({ l: withRules(list(int), all), z: withRules(int, 'false') });
+    expect(evaluate(schema, { l: numbers(800), z: 2 })).toEqual([
+      `l: Invalid value: "array": 'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call cost exceeds limit for rule: ${all}`,
+    ]);
+  });
+
+  test('all rules of an object together may not cost too much', () => {
+    const schema = object({ l: list(withRules(list(int), all)) });
+    expect(evaluate(schema, { l: Array.from({ length: 60 }, () => numbers(200)) })).toEqual([
+      'l[33]: Invalid value: "array": validation failed due to running out of cost budget, no further validation rules will be run',
+    ]);
+  });
 });

@@ -2,6 +2,9 @@ import type { SyncTask } from '@cluster-apiserver/base';
 import type { Schema } from '@cluster-apiserver/model/schema';
 import { types } from '../check/type.ts';
 import { compileChecked, type Expression } from '../compile.ts';
+import { expandMacros } from '../cost/cost-node.ts';
+import { estimateCost } from '../cost/estimate.ts';
+import type { CostPath } from '../cost/size.ts';
 import { Budget, BudgetExceededError } from '../run/budget.ts';
 import type { Bindings } from '../run/frame.ts';
 import { Interruption, Progress } from '../run/progress.ts';
@@ -27,11 +30,29 @@ export function compileRuleExpression(
   const oldSelf = oldSelfIsOptional ? types.optional(self.type) : self.type;
   const compiled = compileChecked({ variables: { self: self.type, oldSelf }, showsValues: true }, text);
   if ('faults' in compiled) return compiled;
-  const { expression, checked } = compiled;
-  return expression.type.kind === gives
-    ? { expression, readsOldSelf: checked.variables.has('oldSelf'), costMax: 0 }
-    : { isOfAnotherType: true };
+  const { expression, node, checked, library } = compiled;
+  if (expression.type.kind !== gives) return { isOfAnotherType: true };
+  const costMax = estimateCost(expandMacros(node, checked, library), (path) => sizeAt(self, path));
+  return { expression, readsOldSelf: checked.variables.has('oldSelf'), costMax };
 }
+
+/** The way begins with a variable, and both have the same type. */
+function sizeAt(self: DeclaredType, [, ...path]: CostPath): number | undefined {
+  let at: DeclaredType | undefined = self;
+  for (const name of path) {
+    at = partOf(at, name);
+    if (!at) return undefined;
+  }
+  return at.sizeMax;
+}
+
+function partOf(whole: DeclaredType, name: string): DeclaredType | undefined {
+  if (name === '@keys') return whole.type.kind === 'map' ? keyOfMap : undefined;
+  return name === '@items' || name === '@values' ? whole.elements : whole.members?.get(name);
+}
+
+/** As upstream, keys have no length. */
+const keyOfMap: DeclaredType = { type: types.string, sizeMax: 0, bytesMin: 2 };
 
 /** The values that a rule is about. */
 export interface RuleSubject {

@@ -13,19 +13,34 @@ import { defineFunction, defineMethod, type Overload } from './overload.ts';
 import { succeeds } from './succeeds.ts';
 
 /** A rule for texts that has a name: `format.dns1123Label()`. */
-class NamedFormat extends Opaque {
+export class NamedFormat extends Opaque {
   override readonly typeName = 'kubernetes.NamedFormat';
   readonly rule: NameRule;
+  /** Of kube-apiserver's pattern for it, which determines the cost of a validation there. */
+  readonly patternSize: number;
 
-  constructor(rule: NameRule) {
+  constructor(rule: NameRule, patternSize: number) {
     super();
     this.rule = rule;
+    this.patternSize = patternSize;
   }
 
   override equals(other: Opaque): boolean {
     return other === this;
   }
 }
+
+const patternSizes: ReadonlyMap<string, number> = new Map([
+  ['dns1123Subdomain', 60],
+  ['dns1123SubdomainPrefix', 60],
+  ['qualifiedName', 60],
+  ['labelValue', 40],
+  ['uri', 1103],
+  ['uuid', 70],
+  ['byte', 84],
+  ['date', 71],
+  ['datetime', 71],
+]);
 
 const formats: ReadonlyMap<string, NamedFormat> = new Map(
   Object.entries({
@@ -44,7 +59,7 @@ const formats: ReadonlyMap<string, NamedFormat> = new Map(
     byte: createRule('invalid base64', (text) => text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text)),
     date: createRule('invalid date', isDate),
     datetime: createRule('invalid datetime', isDateTime),
-  }).map(([name, check]) => [name, new NamedFormat(check)]),
+  }).map(([name, check]) => [name, new NamedFormat(check, patternSizes.get(name) ?? 30)]),
 );
 
 /** Kubernetes' formats. Those of names say the same as the validation of objects does. */

@@ -39,18 +39,14 @@ export class Budget implements Mark {
     this.pauseBelow = steps - turnLeft;
   }
 
-  charge(steps: number): void {
+  charge(steps: number, units = 0): void {
     this.left -= steps;
-    if (this.left < 0) throw new BudgetExceededError();
+    this.unitsLeft -= units;
+    if (this.left < 0 || this.unitsLeft < 0) throw new BudgetExceededError();
   }
 
   get countsUnits(): boolean {
     return this.unitsLeft !== Number.POSITIVE_INFINITY;
-  }
-
-  chargeUnits(units: number): void {
-    this.unitsLeft -= units;
-    if (this.unitsLeft < 0) throw new BudgetExceededError();
   }
 
   /** For work that is done elsewhere, and does not hold the event loop. */

@@ -1,5 +1,6 @@
 import { Comparison, isContainer } from '../values/comparison.ts';
 import { equal } from '../values/equal.ts';
+import { equalityUnits } from '../cost/call-units.ts';
 import type { Plan } from './frame.ts';
 import { Interruption } from './progress.ts';
 
@@ -12,6 +13,7 @@ export function planEquality(slot: number, left: Plan, right: Plan, expected: bo
     if (pending) budget.goOnAt(pending);
     if (!comparison) {
       const [one, other] = [left(frame), right(frame)];
+      if (budget.countsUnits) budget.charge(0, equalityUnits(one, other));
       if (!isContainer(one)) return equal(one, other, budget) === expected;
       comparison = new Comparison(one, other, budget);
     }

@@ -1,6 +1,7 @@
 import { invariant, unreachable } from '@cluster-apiserver/base';
 import { type Locals, withLocal } from '../check/names.ts';
 import { types } from '../check/type.ts';
+import { sortUnits } from '../cost/call-units.ts';
 import { sortByKeys } from '../library/lists.ts';
 import type { Fold, Node } from '../syntax/node.ts';
 import { EntryMap } from '../values/entry-map.ts';
@@ -28,8 +29,13 @@ export function planFold(
   const predicate = node.predicate && plan(node.predicate, second ?? first);
   const result = node.result && plan(node.result, second ?? first);
   const innerEnd = slots.next;
+  const units = loopUnits[node.form];
   const loop = loopOf(node, {
-    counts: predicate ? (frame) => truth(predicate(frame)) : () => true,
+    counts: (frame) => {
+      const holds = !predicate || truth(predicate(frame));
+      frame.budget.charge(0, holds ? units.taken : units.dropped);
+      return holds;
+    },
     result: result ?? (() => null),
   });
 
@@ -39,15 +45,20 @@ export function planFold(
       walk.left = budget.left;
       walk.unitsLeft = budget.unitsLeft;
       if (budget.isTurnOver) throw new Interruption();
-      budget.charge(1);
+      budget.charge(1, units.round);
       const element = walk.elements[walk.at];
       invariant(element !== undefined, 'a walk has an element in each of its rounds');
       frame.locals[first.slot] = second ? keyOf(walk) : element;
       if (second) frame.locals[second.slot] = element;
       const isDone = loop.round(frame, walk, element);
       if (innerEnd > slot + 1) progress.forgetBetween(slot + 1, innerEnd);
-      if (isDone) break;
+      if (isDone) {
+        // The condition of a next round is what ends it.
+        if (walk.at + 1 < walk.elements.length) budget.charge(0, units.stop);
+        break;
+      }
     }
+    budget.charge(0, units.end);
     return loop.end(walk, budget);
   }
 
@@ -57,6 +68,7 @@ export function planFold(
     if (kept?.kind === 'value' || kept?.kind === 'error') return resultOf(kept, budget);
     const walk = kept?.kind === 'walk' ? kept : createWalk(range(frame), second !== undefined);
     if (kept) budget.goOnAt(kept);
+    else budget.charge(0, units.start);
     try {
       const value = walkOn(walk, frame);
       if (progress.wasInterrupted)
@@ -70,6 +82,31 @@ export function planFold(
     }
   };
 }
+
+/**
+ * What the accumulator of a loop costs in kube-apiserver's units, where a macro is a loop: to make it, in each round, in a
+ * round that takes an element or drops it, when a round is the last one of a loop, and at the end.
+ */
+interface LoopUnits {
+  readonly start: number;
+  readonly round: number;
+  readonly taken: number;
+  readonly dropped: number;
+  readonly stop: number;
+  readonly end: number;
+}
+
+const collected: LoopUnits = { start: 0, round: 0, taken: 12, dropped: 0, stop: 0, end: 1 };
+const loopUnits: Readonly<Record<Fold['form'], LoopUnits>> = {
+  all: { start: 0, round: 3, taken: 0, dropped: 0, stop: 2, end: 1 },
+  exists: { start: 0, round: 4, taken: 0, dropped: 0, stop: 3, end: 1 },
+  existsOne: { start: 0, round: 0, taken: 2, dropped: 0, stop: 0, end: 2 },
+  filter: { ...collected, taken: 13 },
+  map: collected,
+  sortBy: { ...collected, start: 2, round: 12 },
+  transformMap: { ...collected, taken: 3 },
+  transformMapEntry: { ...collected, taken: 2 },
+};
 
 function resultOf(outcome: SlotResult, budget: Budget): Value {
   budget.restore(outcome);
@@ -105,7 +142,10 @@ function loopOf(node: Fold, { counts, result }: Body): Loop {
     case 'sortBy':
       return collector(
         (frame, { entries }, element) => entries.push([result(frame), element]),
-        ({ entries }, budget) => sortByKeys(entries, budget),
+        ({ entries }, budget) => {
+          if (budget.countsUnits) budget.charge(0, sortUnits(entries.map(([key]) => key)));
+          return sortByKeys(entries, budget);
+        },
       );
     case 'transformMap':
       return collector(

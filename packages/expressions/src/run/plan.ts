@@ -3,6 +3,8 @@ import type { OverloadsOf } from '../check/check.ts';
 import { type Declarations, type Locals, resolveReference, withLocal } from '../check/names.ts';
 import { jsonPatchType } from '../environment/patch-types.ts';
 import { types } from '../check/type.ts';
+import { callUnits } from '../cost/call-units.ts';
+import { accessUnits, isAccess, isConstant } from '../cost/node-units.ts';
 import { accepts, call } from '../library/overload.ts';
 import type { Node } from '../syntax/node.ts';
 import { ConstructedObject, JsonPatchOperation } from '../values/constructed.ts';
@@ -26,9 +28,23 @@ export interface PlanContext extends Declarations {
 
 export function plan(node: Node, declared: PlanContext, locals?: Locals): Plan {
   const run = planForm(node, declared, locals);
+  const units = resolveReference(node, declared, locals)?.kind === 'type' ? 0 : accessUnits(node);
+  if (node.kind !== 'literal' && isConstant(node, declared.library)) return planConstant(run);
   return (frame) => {
-    frame.budget.charge(1);
+    frame.budget.charge(1, units);
     return run(frame);
+  };
+}
+
+/** Kube-apiserver evaluates a constant when it compiles the expression. */
+function planConstant(run: Plan): Plan {
+  return (frame) => {
+    const { budget } = frame;
+    const { unitsLeft } = budget;
+    budget.charge(1);
+    const value = run(frame);
+    budget.unitsLeft = unitsLeft;
+    return value;
   };
 }
 
@@ -48,7 +64,8 @@ function planForm(node: Node, declared: PlanContext, locals: Locals | undefined)
     case 'logic':
       return planLogic(node.operator === '||', node.operands.map(inner));
     case 'conditional': {
-      const [condition, yes, no] = [inner(node.condition), inner(node.yes), inner(node.no)];
+      const condition = inner(node.condition);
+      const [yes, no] = [planBranch(node.yes, inner), planBranch(node.no, inner)];
       return (frame) => (truth(condition(frame)) ? yes(frame) : no(frame));
     }
     case 'list':
@@ -65,7 +82,12 @@ function planForm(node: Node, declared: PlanContext, locals: Locals | undefined)
       const local = withLocal(locals, node.variable, types.dyn);
       const [target, body] = [inner(node.target), plan(node.body, declared, local)];
       return (frame) => {
+        const { budget } = frame;
+        const before = budget.unitsLeft;
         const optional = asOptional(target(frame));
+        const isPresent = optional.value !== undefined;
+        // In units it is a conditional that evaluates the target twice.
+        if (budget.countsUnits) budget.charge(0, isPresent ? before - budget.unitsLeft + (node.flat ? 2 : 3) : 2);
         if (optional.value === undefined) return optional;
         frame.locals[local.slot] = optional.value;
         return node.flat ? body(frame) : new Optional(body(frame));
@@ -74,6 +96,16 @@ function planForm(node: Node, declared: PlanContext, locals: Locals | undefined)
     default:
       return unreachable(node);
   }
+}
+
+/** A name or a field that is chosen costs one unit less. */
+function planBranch(node: Node, inner: (child: Node) => Plan): Plan {
+  const run = inner(node);
+  if (!isAccess(node)) return run;
+  return (frame) => {
+    frame.budget.charge(0, -1);
+    return run(frame);
+  };
 }
 
 function planReference(node: Node, declared: Declarations, locals: Locals | undefined): Plan | undefined {
@@ -117,6 +149,7 @@ function planCall(node: Node & { kind: 'call' }, inner: (child: Node) => Plan, c
         return planOptionalIndex(left, right);
       default:
     }
+  const units = callUnits(name, node.args);
   const overloads = (context.overloadsOf?.(node) ?? library.overloadsNamed(name)).filter(
     (overload) => overload.isMethod === method && overload.takes.length === args.length,
   );
@@ -125,7 +158,9 @@ function planCall(node: Node & { kind: 'call' }, inner: (child: Node) => Plan, c
     for (const value of values) frame.budget.charge(sizeOf(value));
     const overload = overloads.find((candidate) => accepts(candidate, values));
     if (!overload) throw createNoOverloadError(name, values);
-    return call(overload, values, frame.budget);
+    const result = call(overload, values, frame.budget);
+    if (frame.budget.countsUnits) frame.budget.charge(0, units(values, result));
+    return result;
   });
 }
 

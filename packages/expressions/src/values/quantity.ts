@@ -21,6 +21,14 @@ export class QuantityValue extends Opaque {
 
 export function requireQuantity(text: string): QuantityValue {
   const quantity = parseQuantity(text);
-  if (!quantity) throw new EvaluationError('not a quantity such as 1, 500m or 1.5Gi');
+  if (!quantity) throw new EvaluationError(describeFault(text));
   return new QuantityValue(quantity);
 }
+
+/** In the words of kube-apiserver. */
+const describeFault = (text: string): string =>
+  form.test(text)
+    ? "unable to parse quantity's suffix"
+    : `quantities must match the regular expression '${form.source}'`;
+
+const form = /^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$/;
