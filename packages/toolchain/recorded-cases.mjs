@@ -16,7 +16,7 @@ const folders = [path.join(kit, 'cases'), path.join(root, '..', 'shared', 'confo
 const replicaFlags = [
   '--',
   '--feature-gates=ShardedListAndWatch=true',
-  '--controllers=-garbage-collector,-resourcequota-controller,-serviceaccount-token-controller,-serviceaccount-controller,-root-ca-certificate-publisher-controller,-validatingadmissionpolicy-status-controller',
+  '--controllers=-certificatesigningrequest-cleaner-controller,-garbage-collector,-resourcequota-controller,-serviceaccount-token-controller,-serviceaccount-controller,-root-ca-certificate-publisher-controller,-validatingadmissionpolicy-status-controller',
 ];
 
 /** The flags with which the cases were recorded, besides those of every kube-apiserver that is started here. */

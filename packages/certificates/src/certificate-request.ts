@@ -1,13 +1,17 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 import { decodePemBlock, pemBlocks } from '@cluster-apiserver/base';
-import { isUsableKey, readSubject } from './certificate.ts';
-import { encodedOf, readElements, readObjectIdentifier, requireTag, tags } from './der.ts';
+import { isUsableKey, readExtensions, readSubject } from './certificate.ts';
+import { type Element, encodedOf, readElements, readObjectIdentifier, requireTag, tags } from './der.ts';
 
 /** What somebody wants to have certified: names and a key, signed with that key. */
 export interface CertificateRequest {
   readonly publicKey: KeyObject;
   /** The values of a subject attribute by its object identifier, in order. Throws if one is no text. */
   subject(attribute: string): readonly string[];
+  /** The subject alternative names that it asks for. Throws a CertificateRequestError if they are malformed. */
+  alternativeNames(): readonly Element[];
+  /** The key as it stands in the request. */
+  readonly encodedPublicKey: Buffer;
 }
 
 /** Why a request is not acceptable. */
@@ -44,7 +48,7 @@ function parse(der: Buffer): Parsed {
     const [whole, ...rest] = readElements(der);
     if (rest.length > 0) throw new RangeError('there are bytes after the request');
     const [body, algorithm, signature] = readElements(requireTag(whole, tags.sequence));
-    const [, subject, key] = readElements(requireTag(body, tags.sequence));
+    const [, subject, key, attributes] = readElements(requireTag(body, tags.sequence));
     const names = requireTag(subject, tags.sequence);
     requireTag(key, tags.sequence);
     const [type] = readElements(requireTag(algorithm, tags.sequence));
@@ -54,6 +58,8 @@ function parse(der: Buffer): Parsed {
       request: {
         publicKey: createPublicKey({ key: encodedOf(key), format: 'der', type: 'spki' }),
         subject: (attribute) => readSubject(names, attribute),
+        alternativeNames: () => readAlternativeNames(attributes),
+        encodedPublicKey: encodedOf(key),
       },
       body: encodedOf(body),
       algorithm: readObjectIdentifier(requireTag(type, tags.objectIdentifier)),
@@ -62,6 +68,26 @@ function parse(der: Buffer): Parsed {
   } catch (cause) {
     // Clients control the bytes, and parsers throw many kinds of errors.
     throw new CertificateRequestError('x509: malformed certificate request', { cause });
+  }
+}
+
+/** `[0]` of the body of a request. */
+const attributesTag = 0xa0;
+const extensionRequest = '1.2.840.113549.1.9.14';
+const subjectAlternativeName = '2.5.29.17';
+
+function readAlternativeNames(attributes: Element | undefined): readonly Element[] {
+  if (attributes?.tag !== attributesTag) return [];
+  try {
+    for (const attribute of readElements(attributes.content)) {
+      const [type, values] = readElements(requireTag(attribute, tags.sequence));
+      if (readObjectIdentifier(requireTag(type, tags.objectIdentifier)) !== extensionRequest) continue;
+      const names = readExtensions(readElements(requireTag(values, tags.set))[0]).get(subjectAlternativeName);
+      if (names) return readElements(requireTag(readElements(names.value)[0], tags.sequence));
+    }
+    return [];
+  } catch (cause) {
+    throw new CertificateRequestError('x509: malformed extension request', { cause });
   }
 }
 

@@ -1,5 +1,5 @@
 import { type KeyObject, X509Certificate as OpenSslCertificate } from 'node:crypto';
-import { type Element, readElements, readObjectIdentifier, readText, requireTag, tags } from './der.ts';
+import { type Element, encodedOf, readElements, readObjectIdentifier, readText, requireTag, tags } from './der.ts';
 
 /** A certificate as far as verification requires it. OpenSSL verifies signatures; the other fields are read here. */
 export interface Certificate {
@@ -10,6 +10,8 @@ export interface Certificate {
   /** Object identifier; of RSA-PSS the one of the hash. */
   readonly signatureAlgorithm: string;
   readonly extensions: ReadonlyMap<string, CertificateExtension>;
+  /** The subject as it stands in the certificate. */
+  readonly encodedSubject: Buffer;
   /** The values of a subject attribute by its object identifier, in order. Throws if one is no text. */
   subject(attribute: string): readonly string[];
 }
@@ -27,14 +29,18 @@ export function parseCertificate(der: Buffer): Certificate {
   const fields = readElements(requireTag(body, tags.sequence));
   // The version is optional.
   const serialNumberAt = fields[0]?.tag === tags.integer ? 0 : 1;
-  const subject = requireTag(fields[serialNumberAt + 4], tags.sequence);
+  const name = fields[serialNumberAt + 4];
+  const subject = requireTag(name, tags.sequence);
   return {
     der,
     openSsl,
     notBeforeMs: openSsl.validFromDate.getTime(),
     notAfterMs: openSsl.validToDate.getTime(),
     signatureAlgorithm: readAlgorithm(algorithm),
-    extensions: readExtensions(fields.find(({ tag }) => tag === extensionsTag)),
+    extensions: readExtensions(
+      readElements(fields.find(({ tag }) => tag === extensionsTag)?.content ?? Buffer.alloc(0))[0],
+    ),
+    encodedSubject: name ? encodedOf(name) : Buffer.alloc(0),
     subject: (attribute) => readSubject(subject, attribute),
   };
 }
@@ -55,10 +61,10 @@ const hashTag = 0xa0;
 /** `[3]` of the certificate's body. */
 const extensionsTag = 0xa3;
 
-function readExtensions(field: Element | undefined): Map<string, CertificateExtension> {
+export function readExtensions(list: Element | undefined): Map<string, CertificateExtension> {
   const extensions = new Map<string, CertificateExtension>();
-  if (!field) return extensions;
-  for (const extension of readElements(requireTag(readElements(field.content)[0], tags.sequence))) {
+  if (!list) return extensions;
+  for (const extension of readElements(requireTag(list, tags.sequence))) {
     const [type, ...others] = readElements(requireTag(extension, tags.sequence));
     const id = readObjectIdentifier(requireTag(type, tags.objectIdentifier));
     // Readers could disagree on which one counts.

@@ -6,6 +6,7 @@ export {
 } from './certificate-request.ts';
 export type { CertificateNames } from './extensions.ts';
 export { type Credentials, generatePrivateKey } from './keys.ts';
+export { openSigner, type Signer } from './signer.ts';
 export { createSelfSigned } from './self-signed.ts';
 export {
   type Authorities,

@@ -9,5 +9,5 @@ export function createValidity(days: number, clock: Clock): { notBefore: Date; n
   return { notBefore: new Date(now - backdatedMs), notAfter: new Date(now + days * dayMs) };
 }
 
-/** 122 random bits after a leading digit that keeps the number positive and of constant length. */
+/** In hex: 122 random bits after a leading digit that keeps the number positive and of constant length. */
 export const createSerialNumber = (random: Random): string => `1${random.uuid().replaceAll('-', '').slice(1)}`;

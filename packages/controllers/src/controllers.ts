@@ -1,3 +1,5 @@
+import { cleanRequests } from './certificates/clean-requests.ts';
+import { signRequests } from './certificates/sign-requests.ts';
 import { cleanUpDefinitions } from './custom-resources/clean-up-definitions.ts';
 import { establishDefinitions } from './custom-resources/establish-definitions.ts';
 import { collectGarbage } from './garbage-collector/garbage-collector.ts';
@@ -23,5 +25,7 @@ export const controllers: Readonly<Record<string, (term: ControllerOptions & Con
   'legacy-token-tracking-controller': keepTokenTracking,
   'serviceaccount-controller': keepDefaultAccounts,
   'root-ca-certificate-publisher-controller': publishRootCertificates,
+  'certificatesigningrequest-signing-controller': signRequests,
+  'certificatesigningrequest-cleaner-controller': cleanRequests,
   'validatingadmissionpolicy-status-controller': checkPolicyTypes,
 };

@@ -1,5 +1,6 @@
 import { invariant } from '@cluster-apiserver/base';
 import type {
+  CertificateSigningRequest,
   ClusterRole,
   ClusterRoleBinding,
   CustomResourceDefinition,
@@ -16,6 +17,7 @@ import type { KubeObject } from '@cluster-apiserver/model/kind';
 
 /** The types of the objects that controllers look into, by the names of their kinds. */
 interface ObjectsByKind {
+  readonly CertificateSigningRequest: CertificateSigningRequest;
   readonly ClusterRole: ClusterRole;
   readonly ClusterRoleBinding: ClusterRoleBinding;
   readonly CustomResourceDefinition: CustomResourceDefinition;

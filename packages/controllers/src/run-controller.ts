@@ -1,3 +1,4 @@
+import type { Signer } from '@cluster-apiserver/certificates';
 import { asError, type Clock, type Random } from '@cluster-apiserver/base';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { ApiSnapshot, CachedObject, LiveApi, Resource } from '@cluster-apiserver/registry';
@@ -29,6 +30,8 @@ export interface ControllerServices {
   readonly rootCertificates: () => string | undefined;
   /** Signs the token of a secret; undefined without a signing key. */
   readonly signSecretToken: ((account: NamespacedIdentity, secretName: string) => Promise<string>) | undefined;
+  /** Signs certificates of clients, for at most this time; undefined if the server has no authority. */
+  readonly clientSigner: { readonly signer: () => Signer; readonly durationMs: number } | undefined;
 }
 
 interface NamespacedIdentity extends ObjectIdentity {

@@ -42,6 +42,7 @@ export type {
   ValidatingWebhook,
   ValidatingWebhookConfiguration,
 } from './admission-registration/validating-webhook-configuration.ts';
+export type { CertificateSigningRequest } from './certificates/certificate-signing-request.ts';
 export { customResourceDefinition } from './api-extensions/custom-resource-definition.ts';
 export { findApproval } from './api-extensions/approval.ts';
 export { findBundleProblem } from './api-extensions/ca-bundle.ts';

@@ -19,6 +19,7 @@ import { formatFlags } from './flags/format-flags.ts';
 import { publishVersion } from './observability/version-measures.ts';
 import { createStatusDocuments } from './serving/status-documents.ts';
 import { getVersionInfo } from './version.ts';
+import { openClientSigner } from './controllers/client-signer.ts';
 import { startControllers } from './controllers/controllers.ts';
 import { openRootCertificates } from './controllers/root-certificates.ts';
 import { createStartupReader } from './files/startup-files.ts';
@@ -149,6 +150,7 @@ export async function assemble(
       certificate,
       createStartupReader(context),
     );
+    const clientSigner = await openClientSigner(settings.controllers, context, cleanup);
     const { ownPrefix, compactionIntervalMs } = storage;
     const resign = startControllers(
       settings.controllers,
@@ -157,7 +159,12 @@ export async function assemble(
         api,
         ownPrefix,
         compactionIntervalMs,
-        services: { create: loopback.create, rootCertificates, signSecretToken: accountTokens?.signSecretToken },
+        services: {
+          create: loopback.create,
+          rootCertificates,
+          signSecretToken: accountTokens?.signSecretToken,
+          clientSigner,
+        },
       },
       context,
       cleanup,

@@ -125,6 +125,7 @@ const companions: Readonly<Record<string, readonly string[]>> = {
 const goodFiles: Readonly<Record<string, readonly string[]>> = {
   'service-account-signing-key-file': ['key'],
   'tls-private-key-file': ['key'],
+  'cluster-signing-key-file': ['key'],
   'etcd-keyfile': ['key'],
   // A file without tokens authenticates nobody.
   'token-auth-file': ['empty'],
@@ -191,6 +192,7 @@ test('a wrong flag of each part of the server is reported, once', async () => {
       '--audit-log-truncate-max-batch-size=1',
       '--authorization-mode=Node',
       '--controllers=zork',
+      '--cluster-signing-key-file=zork',
       '--cors-allowed-origins=(',
       '--etcd-certfile=zork',
       '--feature-gates=zork=true',
@@ -205,6 +207,7 @@ test('a wrong flag of each part of the server is reported, once', async () => {
     expect.stringContaining('--system-namespaces: "A" is no name of a namespace'),
     '--audit-log-truncate-max-batch-size must be at least --audit-log-truncate-max-event-size',
     expect.stringContaining('--controllers: there is no "zork"'),
+    '--cluster-signing-cert-file and --cluster-signing-key-file go together',
     expect.stringContaining('--feature-gates: '),
   ]);
 });

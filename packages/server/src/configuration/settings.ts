@@ -7,6 +7,7 @@ import { authenticationFileChecks } from '../authentication/authenticators.ts';
 import { authenticationSettingsOf } from '../authentication/authentication-settings.ts';
 import { authorizationFileChecks } from '../authorization/authorizers.ts';
 import { authorizationSettingsOf } from '../authorization/authorization-settings.ts';
+import { loadClientSigner } from '../controllers/client-signer.ts';
 import { controllerSettingsOf } from '../controllers/controller-settings.ts';
 import { loadRootCertificates } from '../controllers/root-certificates.ts';
 import type { Files } from '../environment.ts';
@@ -64,6 +65,7 @@ function checkFiles(settings: Settings, files: Files): readonly Promise<unknown>
     loadAdmission(admission, reader),
     ...auditFileChecks(audit, files),
     loadRootCertificates(controllers.rootCaFile, reader),
+    loadClientSigner(controllers, files),
     loadTracing(tracingFile, reader),
   ];
 }

@@ -4,6 +4,7 @@ import { expect, test } from '@jest/globals';
 import type { Files } from '../environment.ts';
 import { parseFlags } from '../flags/flags.ts';
 import { authenticationSettingsOf } from '../authentication/authentication-settings.ts';
+import { controllerSettingsOf } from '../controllers/controller-settings.ts';
 import { readSettings } from '../flags/flag.ts';
 import { servingSettingsOf } from '../serving/serving-settings.ts';
 import { storageSettingsOf } from '../storage/storage-settings.ts';
@@ -18,6 +19,7 @@ async function warningsOf(args: readonly string[], mode = 0o600): Promise<readon
     storage: readSettings(storageSettingsOf, flags),
     serving: readSettings(servingSettingsOf, flags),
     authentication: readSettings(authenticationSettingsOf, flags),
+    controllers: readSettings(controllerSettingsOf, flags),
   };
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- no other function is called
   await warnOfSettings(settings, { mode: async () => mode } as Partial<Files> as Files, log);

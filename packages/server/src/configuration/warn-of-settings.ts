@@ -7,7 +7,12 @@ const readableByAll = 0o004;
 
 /** Warns of settings that are valid, and that an operator may not have meant. */
 export async function warnOfSettings(
-  { storage, serving, authentication }: Pick<Settings, 'storage' | 'serving' | 'authentication'>,
+  {
+    storage,
+    serving,
+    authentication,
+    controllers,
+  }: Pick<Settings, 'storage' | 'serving' | 'authentication' | 'controllers'>,
   files: Files,
   log: Log,
 ): Promise<void> {
@@ -22,6 +27,7 @@ export async function warnOfSettings(
     serving.certificate?.key,
     storage.clientCertificate?.key,
     serviceAccounts?.signingKey,
+    controllers.signerFiles?.key,
     tokenFile,
   ];
   for (const secret of secretFiles) {

@@ -1,5 +1,6 @@
 import { controllers } from '@cluster-apiserver/controllers';
 import { nearestName } from '@cluster-apiserver/base';
+import { certificateFilesOf } from '../files/pem-files.ts';
 import { fileOf } from '../files/flag-files.ts';
 import type { FlagValues } from '../flags/flag.ts';
 import type { controllerFlags } from './controller-flags.ts';
@@ -26,5 +27,11 @@ export function controllerSettingsOf(values: FlagValues<typeof controllerFlags>,
     else if (word.startsWith('-')) chosen.delete(word.slice(1));
     else chosen.add(word);
   }
-  return { chosen, rootCaFile: fileOf(values, 'root-ca-file') };
+  const signerFlags = ['cluster-signing-cert-file', 'cluster-signing-key-file'] as const;
+  return {
+    chosen,
+    rootCaFile: fileOf(values, 'root-ca-file'),
+    signerFiles: certificateFilesOf(values, signerFlags, problems),
+    signingDurationMs: values['cluster-signing-duration'],
+  };
 }

@@ -6,7 +6,7 @@ import type { FileMeasures } from './follow-files.ts';
 /** The purpose of a certificate file. */
 export type CertificateUse = (typeof uses)[number];
 
-const uses = ['serving', 'client-ca', 'requestheader-client-ca', 'etcd-ca', 'etcd-client'] as const;
+const uses = ['serving', 'client-ca', 'requestheader-client-ca', 'cluster-signing', 'etcd-ca', 'etcd-client'] as const;
 
 /** The metrics of files that are reloaded together as `use`, with the purpose of each; undefined for a key. */
 export type CertificateMeasures = (
