@@ -165,8 +165,13 @@ class PathParser {
   }
 
   #bracketPart(): Step {
-    const quoted = this.#quoted();
-    if (quoted !== undefined) return fieldStep(quoted);
+    const [whole = '', name = ''] = /^'([^']*)'/.exec(this.#text.slice(this.#at)) ?? [];
+    if (whole !== '') {
+      this.#at += whole.length;
+      // As in kubectl, a name in quotes is a path: its dots are escaped.
+      const steps = new PathParser(`.${name}`).steps();
+      return (value, budget) => follow(steps, 0, value, budget);
+    }
     const [text = '', from, colon, to, by] = /^(-?\d+)?(:(-?\d+)?(?::(\d+))?)?/.exec(this.#text.slice(this.#at)) ?? [];
     if (text === '') throw this.#error();
     this.#at += text.length;

@@ -6,7 +6,7 @@ import type { ApiSnapshot, LiveApi, Resource } from '@cluster-apiserver/registry
 import type { Endpoint, EndpointScope, HandlerName } from './endpoints/endpoint.ts';
 import { endpointsOf } from './endpoints/endpoints.ts';
 import type { ApiResponse, Handler } from './exchange.ts';
-import type { AuthenticatedContext } from './request-context.ts';
+import { addWarning, type AuthenticatedContext } from './request-context.ts';
 import { createHandler } from './handlers/create.ts';
 import { createSubresourceHandler, reviewHandler } from './handlers/create-unstored.ts';
 import { deleteHandler } from './handlers/delete.ts';
@@ -92,6 +92,7 @@ export function createRouter(options: RouteOptions): Handler<AuthenticatedContex
     if (!info) return (isMissingVersion(table, context.info.path) ? notFound : options.nonResourceRouter)(context);
     const found = context.served && routes.get(context.served);
     const handler = found && handlerFor(found, info, context.request.method);
+    if (handler && found.kind.deprecation !== undefined) addWarning(context, found.kind.deprecation);
     if (handler) return handler(context);
     // Unknown groups, and those that clients have defined, get a plain 404. In a group of the server, an unknown version or
     // resource is answered with a Status.

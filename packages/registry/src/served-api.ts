@@ -14,6 +14,8 @@ export interface LiveApi {
 export interface KindLoader {
   /** Rejects if the kind is closed before its objects are loaded. */
   open(kind: Kind): Promise<readonly Resource[]>;
+  /** Another kind of the same objects as they are in memory; undefined if it would read them in another way. */
+  renew(before: Kind, kind: Kind): Promise<readonly Resource[] | undefined>;
   /** Ends the watches of its objects, and reads that have begun. */
   close(kind: Kind): void;
 }
@@ -50,12 +52,14 @@ export class ServedApi implements LiveApi {
   }
 
   /**
-   * Serves other versions, or another schema, of what is stored at the same place. As with custom resources of
-   * kube-apiserver, all watches of the kind end. Until its objects are loaded again, its requests are answered with 503.
+   * Serves other versions, or another schema, of what is stored at the same place. Watches go on if the objects stay as they
+   * are. Otherwise they end, and until the objects are loaded again, requests are answered with 503.
    */
   async replace(kind: Kind): Promise<void> {
     this.#requireOwnNames(kind);
     const before = this.#present(kind);
+    const renewed = before && !this.#loading.has(kind.storage.prefix) && (await this.#loader.renew(before, kind));
+    if (renewed) return this.#serve(kind, renewed);
     if (before) this.#loader.close(before);
     await this.#load(kind);
   }
@@ -79,8 +83,7 @@ export class ServedApi implements LiveApi {
       // Replaced or removed in the turn in which it was loaded.
       if (this.#loading.get(prefix) !== kind) return;
       this.#loading.delete(prefix);
-      const others = this.#current.all.filter((one) => one.kind.storage.prefix !== prefix);
-      this.#publish([...others, ...opened]);
+      this.#serve(kind, opened);
     } catch (error) {
       if (this.#loading.get(prefix) === kind) {
         this.#loading.delete(prefix);
@@ -88,6 +91,11 @@ export class ServedApi implements LiveApi {
       }
       throw error;
     }
+  }
+
+  #serve({ storage: { prefix } }: Kind, resources: readonly Resource[]): void {
+    const others = this.#current.all.filter((one) => one.kind.storage.prefix !== prefix);
+    this.#publish([...others, ...resources]);
   }
 
   #requireOwnNames({ storage, versions }: Kind): void {

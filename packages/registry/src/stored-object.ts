@@ -1,7 +1,8 @@
-import { keepText, setOwn } from '@cluster-apiserver/base';
+import { keepText, setOwn, type SyncTask } from '@cluster-apiserver/base';
 import {
   type ByteString,
   byteString,
+  bytesOf,
   toClientForm,
   decodeStored,
   flatten,
@@ -16,6 +17,7 @@ import {
   type OwnerReference,
   type Renewed,
 } from '@cluster-apiserver/model/kind';
+import { sameJson } from '@cluster-apiserver/model/json';
 import { type ShardSelector, shardHash } from '@cluster-apiserver/model/selector';
 import {
   type CacheItem,
@@ -215,13 +217,38 @@ export const unreadableTerm = 'unreadable';
 export const labelTerm = (key: string, value: string): string => `label ${key}=${value}`;
 export const fieldTerm = (field: string, value: string): string => `field ${field}=${value}`;
 
+/** The kind that the objects of a collection are read by, which may change. */
+export interface CollectionKind {
+  kind: Kind;
+}
+
 /** Where objects of a kind are stored, and how they are kept in memory. */
-export function collectionFormOf(kind: Kind, keyPrefix: string): CollectionDescriptor<CachedObject> {
+export function collectionFormOf(held: CollectionKind, keyPrefix: string): CollectionDescriptor<CachedObject> {
   return {
-    prefix: `${keyPrefix}/${kind.storage.prefix}/`,
-    read: (entry, key) => readEntry(kind, entry, key),
-    termsOf: (item) => (item.unreadable ? [unreadableTerm] : termsOf(kind, item)),
+    prefix: `${keyPrefix}/${held.kind.storage.prefix}/`,
+    read: (entry, key) => readEntry(held.kind, entry, key),
+    termsOf: (item) => (item.unreadable ? [unreadableTerm] : termsOf(held.kind, item)),
   };
+}
+
+const itemsPerStep = 64;
+
+/** Whether a kind reads the objects of a collection as they are in memory. */
+export function* isReadAlike(kind: Kind, items: Iterable<CachedObject>): SyncTask<boolean> {
+  let read = 0;
+  for (const item of items) {
+    // What was pruned from it is not in memory.
+    if (item.unreadable || item.stale || !isSameRead(kind, item)) return false;
+    if (++read % itemsPerStep === 0) yield;
+  }
+  return true;
+}
+
+function isSameRead(kind: Kind, item: StoredObject): boolean {
+  const { key, revision, stale, storedForm, json, fields } = item;
+  const entry = { key: textOfItemKey(key), value: bytesOf(storedForm), revision, stale };
+  const again = readEntry(kind, entry, key);
+  return !again.unreadable && again.json === json && sameJson(again.fields, fields);
 }
 
 function readEntry(kind: Kind, entry: Entry, key: ByteString): CachedObject {

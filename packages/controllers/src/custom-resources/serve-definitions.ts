@@ -6,7 +6,7 @@ import { asError, type Clock, type Random, runTask } from '@cluster-apiserver/ba
 import { customKind } from '@cluster-apiserver/custom-resources';
 import type { CustomResourceDefinition } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model/kind';
-import type { Resource, ServedApi } from '@cluster-apiserver/registry';
+import type { Resource, ServedApi, StoredObject } from '@cluster-apiserver/registry';
 import { textOfItemKey } from '@cluster-apiserver/storage';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { followAll, itemsWithin, readable } from '../memory.ts';
@@ -28,6 +28,7 @@ interface Served {
   readonly kind: Kind;
   /** What the kind was made of. */
   readonly source: string;
+  readonly uid: string;
 }
 
 export class ServedDefinitions {
@@ -56,7 +57,11 @@ export class ServedDefinitions {
       measures: { queued: () => {}, added: () => {}, began: () => () => {} },
     });
     this.#unfollow = followAll([definitions], {
-      changed: (_, { key }) => this.#queue.add(key),
+      changed: (_, { key, current }) => {
+        // At once: the definition of a kind that came back under its name may follow.
+        if (this.#served.has(key) && !this.#isSame(key, readable(current))) this.#remove(key);
+        this.#queue.add(key);
+      },
       interrupted: () => this.#enqueueAll(),
       failed: (error) => log.error('following the definitions failed', { error: asError(error) }),
     });
@@ -74,26 +79,41 @@ export class ServedDefinitions {
     if (collection.isReady) for (const { key } of itemsWithin(collection.view(), '')) this.#queue.add(key);
   }
 
+  #isSame(key: string, item: StoredObject | undefined): boolean {
+    return item !== undefined && item.uid === this.#served.get(key)?.uid;
+  }
+
+  #remove(key: string): void {
+    const served = this.#served.get(key);
+    this.#served.delete(key);
+    if (served) this.#options.api.remove(served.kind);
+  }
+
   async #serve(key: string): Promise<void> {
     const { api, clock } = this.#options;
     const item = readable(this.#definitions.collection.get(key));
     const definition = item && requireKind(item.object, 'CustomResourceDefinition');
     const served = this.#served.get(key);
-    if (!definition || !isAccepted(definition)) {
-      this.#served.delete(key);
-      if (served) api.remove(served.kind);
-      return;
-    }
-    const source = JSON.stringify([definition.spec, definition.status.acceptedNames]);
+    if (!definition || !isAccepted(definition)) return this.#remove(key);
+    const isTerminating = hasCondition(definition, 'Terminating');
+    const source = JSON.stringify([definition.spec, definition.status.acceptedNames, isTerminating]);
     if (served?.source === source) return;
-    const kind = await runTask(clock, undefined, customKind(definition), true);
-    this.#served.set(key, { kind, source });
-    await (served ? api.replace(kind) : api.add(kind));
+    const kind = await runTask(clock, undefined, customKind(definition, isTerminating), true);
+    // A change that came meanwhile is in the queue.
+    if (this.#definitions.collection.get(key) !== item) return;
+    this.#served.set(key, { kind, source, uid: item.uid });
+    try {
+      await (served ? api.replace(kind) : api.add(kind));
+    } catch (error) {
+      // Removed before it was loaded.
+      if (this.#served.get(key)?.kind === kind) throw error;
+    }
   }
 }
 
 /** Whether clients see the kind. */
-const isAccepted = ({ status }: CustomResourceDefinition): boolean =>
-  (status.conditions ?? []).some(
-    ({ type, status: state }) => (type === 'NamesAccepted' || type === 'Established') && state === 'True',
-  );
+const isAccepted = (definition: CustomResourceDefinition): boolean =>
+  hasCondition(definition, 'NamesAccepted') || hasCondition(definition, 'Established');
+
+const hasCondition = ({ status }: CustomResourceDefinition, type: string): boolean =>
+  (status.conditions ?? []).some((one) => one.type === type && one.status === 'True');

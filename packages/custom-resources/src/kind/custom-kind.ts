@@ -4,6 +4,7 @@ import { structuralForm } from '@cluster-apiserver/model/codec';
 import { increment, sameJson } from '@cluster-apiserver/model/json';
 import {
   type ApiVersion,
+  compareVersions,
   defaultOptions,
   type FieldSubresource,
   type ImmediateConversion,
@@ -40,7 +41,7 @@ const statusSubresource: FieldSubresource = {
 };
 
 /** Makes the kind of a valid definition whose names are accepted, in steps. */
-export function* customKind(definition: Definition): SyncTask<Kind> {
+export function* customKind(definition: Definition, isTerminating = false): SyncTask<Kind> {
   const { group, scope, versions } = definition.spec;
   const { plural, singular, shortNames = [], kind, listKind, categories } = definition.status.acceptedNames;
   const names = { group, plural, kind, singular: singular || kind.toLowerCase(), shortNames };
@@ -58,9 +59,10 @@ export function* customKind(definition: Definition): SyncTask<Kind> {
     storedAs: { group, version: storage.name, kind },
     listKind: listKind || `${kind}List`,
     isCustom: true,
+    ...(isTerminating && { isTerminating }),
     unknownSelectorField: (name: string) => `field label not supported: ${name}`,
   };
-  const stored = yield* versionOf(common, storage);
+  const stored = yield* versionOf(common, storage, all);
   const whole: Kind = {
     ...common,
     ...stored,
@@ -68,7 +70,7 @@ export function* customKind(definition: Definition): SyncTask<Kind> {
     updateNeedsVersion: true,
     versions: [],
     conversion: renamingVersions,
-    storage: { prefix: `${group}/${plural}`, form: structuralForm },
+    storage: { prefix: `${group}/${plural}`, form: structuralForm, shape: shapeOf(storage, all) },
     definition: `${plural}.${group}`,
     prepare: (written, current, { served, subresource }) => {
       const shown = (held: KubeObject): KubeObject => renamingVersions.convert(held, whole, served);
@@ -80,7 +82,7 @@ export function* customKind(definition: Definition): SyncTask<Kind> {
   };
   const others: ApiVersion[] = [];
   for (const version of all)
-    if (version !== storage) others.push(validatingInItself(yield* versionOf(common, version), whole));
+    if (version !== storage) others.push(validatingInItself(yield* versionOf(common, version, all), whole));
   return Object.assign(whole, { versions: [whole, ...others] });
 }
 
@@ -88,7 +90,7 @@ export function* customKind(definition: Definition): SyncTask<Kind> {
 type Common = KindOptions<KubeObject> &
   Pick<Kind, 'group' | 'plural' | 'kind' | 'singular' | 'listKind' | 'isCustom' | 'categories' | 'storedAs'>;
 
-function* versionOf(common: Common, declared: DefinedVersion): SyncTask<ApiVersion> {
+function* versionOf(common: Common, declared: DefinedVersion, all: readonly DefinedVersion[]): SyncTask<ApiVersion> {
   const { group, kind, plural, listKind } = common;
   const version = declared.name;
   const described = declared.schema?.openAPIV3Schema ?? {};
@@ -112,6 +114,9 @@ function* versionOf(common: Common, declared: DefinedVersion): SyncTask<ApiVersi
     listSchema: listOf(schema, { group, version, kind: listKind }, plural),
     hasProtobuf: false,
     isServed: declared.served,
+    ...(declared.deprecated && {
+      deprecation: declared.deprecationWarning ?? deprecationOf(common, declared.name, all),
+    }),
     subresources: [],
     fieldSubresources,
     subresourceForms: fieldSubresources.map(({ name, verbs: ofSubresource, projection }) => {
@@ -131,6 +136,15 @@ function* versionOf(common: Common, declared: DefinedVersion): SyncTask<ApiVersi
     validateInSteps: (written, current, problems, { subresource, warn }) =>
       validateObject({ schema, scale, rules }, written, current, subresource === 'status', problems, warn),
   };
+}
+
+/** Names the highest version above it that is served and not deprecated. */
+function deprecationOf({ group, kind }: Common, name: string, all: readonly DefinedVersion[]): string {
+  const [better] = all
+    .filter((other) => other.served && !other.deprecated && compareVersions(other.name, name) < 0)
+    .toSorted((left, right) => compareVersions(left.name, right.name));
+  const instead = better ? `; use ${group}/${better.name} ${kind}` : '';
+  return `${group}/${name} ${kind} is deprecated${instead}`;
 }
 
 interface Validated {
@@ -191,6 +205,10 @@ function withGeneration(written: KubeObject, current: KubeObject | undefined, is
 
 const contentOf = ({ kind: _kind, apiVersion: _version, metadata: _metadata, ...content }: KubeObject): object =>
   content;
+
+/** All that decides how stored values are read. */
+const shapeOf = ({ name, schema }: DefinedVersion, versions: readonly DefinedVersion[]): string =>
+  JSON.stringify([name, schema, versions.map(({ selectableFields }) => selectableFields)]);
 
 /** The values of all fields that one of the versions lets clients select by. */
 function selectorOf(versions: readonly DefinedVersion[]): Kind['fieldsOf'] {

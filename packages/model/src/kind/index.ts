@@ -21,6 +21,7 @@ export {
 export { defineReview, type Review } from './review.ts';
 export { defineSubresource, type Subresource, type SubresourceReports } from './subresource.ts';
 export type { Renewed, StoredForm, StoredVersions } from './storage.ts';
+export { compareVersions } from './version-order.ts';
 export { formatAge } from './table/age.ts';
 export { ageColumn, type Cell, type Column, createdAtColumn, nameColumn } from './table/column.ts';
 export {

@@ -30,6 +30,10 @@ export interface ServedKind extends EncodableKind {
   /** The supported verbs in alphabetical order. */
   readonly verbs: readonly string[];
   readonly subresourceForms: readonly ServedSubresource[];
+  /** Each request draws this warning. */
+  readonly deprecation?: string;
+  /** Its definition is being deleted: no more objects are created. */
+  readonly isTerminating?: boolean;
   /** The version in which its objects are stored; absent if they are not stored. */
   readonly storedAs?: GroupVersionKind;
 }

@@ -13,6 +13,8 @@ export interface KindStorage {
   readonly prefix: string;
   /** Canonical JSON by default. */
   readonly form: StoredForm;
+  /** Stored values are read alike by kinds with the same text; absent for a kind that never changes. */
+  readonly shape?: string;
 }
 
 /**

@@ -40,7 +40,10 @@ export class Channels {
       onReset: () => {
         this.snapshots.releaseAll();
         this.changesParts.clear();
-        for (const channel of this.#byName.values()) channel.interrupt();
+        for (const channel of this.#byName.values()) {
+          if (collection.isDetached) channel.finish();
+          else channel.interrupt();
+        }
       },
     });
   }
@@ -218,6 +221,12 @@ export class Channel {
     this.#append(undefined, undefined);
   }
 
+  /** Gives the watchers the changes so far, and calls all of them back: no more will come. */
+  finish(): void {
+    this.flush();
+    this.#wakeAll();
+  }
+
   /** Calls back once, with the next batch. */
   wait(wake: () => void): void {
     this.#waiting.add(wake);
@@ -242,6 +251,10 @@ export class Channel {
     this.#count++;
     if (first !== undefined) this.#firstRevisions.set(this.#count, first);
     this.#firstRevisions.delete(this.#count - firstRevisionsMax);
+    this.#wakeAll();
+  }
+
+  #wakeAll(): void {
     if (this.#waking.size === 0) [this.#waking, this.#waiting] = [this.#waiting, this.#waking];
     else {
       for (const wake of this.#waiting) this.#waking.add(wake);

@@ -96,21 +96,14 @@ export class Watcher implements WatchReader {
   #take(): Batch | undefined {
     const { collection } = this.#resource;
     if (collection.historyNumber !== this.#storeHistory) throw new RevisionReplacedError(this.#sent);
-    if (collection.isDetached) {
-      this.#end = 'removed';
-      return undefined;
-    }
+    if (collection.isDetached) return this.#takeLast();
     collection.requireServed();
     this.#postponed = false;
     const phase = this.#phase;
     if (phase.type === 'inStep') {
       if (phase.batch === this.#channel.count) return undefined;
-      const batch = this.#channel.batch(phase.batch + 1);
-      if (batch) {
-        phase.batch++;
-        this.#sent = batch.revision;
-        return batch;
-      }
+      const batch = this.#nextBatch(phase);
+      if (batch) return batch;
       this.#sent = this.#channel.sentBefore(phase.batch + 1) ?? this.#sent;
       this.#phase = catchingUp;
     }
@@ -120,6 +113,21 @@ export class Watcher implements WatchReader {
     }
     this.#postponed = true;
     return undefined;
+  }
+
+  /** What was changed before the kind went, such as the deletion of its objects, and then the end. */
+  #takeLast(): Batch | undefined {
+    const batch = this.#phase.type === 'inStep' ? this.#nextBatch(this.#phase) : undefined;
+    if (!batch) this.#end = 'removed';
+    return batch;
+  }
+
+  #nextBatch(phase: Extract<Phase, { readonly type: 'inStep' }>): Batch | undefined {
+    const batch = this.#channel.batch(phase.batch + 1);
+    if (!batch) return undefined;
+    phase.batch++;
+    this.#sent = batch.revision;
+    return batch;
   }
 
   wait(wake: () => void): void {

@@ -53,7 +53,7 @@ function createReader({
   return (entry) => {
     const kind = storedKinds.ofKey(entry.key);
     if (!kind) return undefined;
-    const form = collectionFormOf(kind, keyPrefix);
+    const form = collectionFormOf({ kind }, keyPrefix);
     return { kind, object: form.read(entry, itemKey(entry.key.slice(form.prefix.length))) };
   };
 }
