@@ -59,12 +59,6 @@ describeWithKubectl('kubectl finds out', () => {
     expect(await kubectl.run('get --raw /nothing')).toMatchObject({ code: 1 });
   });
 
-  test('cluster-info, although the services that it lists do not exist', async () => {
-    // It lists labelled services in kube-system, and the server has no services.
-    const { code, error } = await kubectl.run('cluster-info');
-    expect([code, error]).toEqual([1, 'error: the server doesn\'t have a resource type "services"\n']);
-  });
-
   test('unchanged documents without downloading them again', async () => {
     const unchanged = async (): Promise<number> => {
       const counted = /^apiserver_request_total\{verb="GET".*code="304"\} (\d+)$/m;
