@@ -2,6 +2,7 @@ export { changeObject } from './change-object.ts';
 export { ServedDefinitions } from './custom-resources/serve-definitions.ts';
 export { type ControllerMeasures, createControllerMeasures } from './controller-measures.ts';
 export { controllers } from './controllers.ts';
+export type { ServedElsewhere } from './run-controller.ts';
 export type { ControllerServices } from './run-controller.ts';
 export {
   type DefaultRoleOptions,

@@ -2,7 +2,7 @@ import type { Signer } from '@cluster-apiserver/certificates';
 import { asError, type Clock, type Random } from '@cluster-apiserver/base';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { ApiSnapshot, CachedObject, LiveApi, Resource } from '@cluster-apiserver/registry';
-import { type Call, type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
+import { type Call, type ItemChange, type Revision, textOfItemKey } from '@cluster-apiserver/storage';
 import type { Log } from '@cluster-apiserver/telemetry';
 import type { ObjectIdentity } from './change-object.ts';
 import type { ControllerMeasures } from './controller-measures.ts';
@@ -22,6 +22,13 @@ export interface ControllerOptions {
   readonly measures: ControllerMeasures;
 }
 
+export interface ServedElsewhere {
+  /** Whether all other replicas serve the kinds of all definitions up to this revision. */
+  readonly isServed: (revision: Revision) => boolean;
+  /** Calls back when that may have changed, until the returned function is called. */
+  readonly onChange: (listener: () => void) => () => void;
+}
+
 /** What some controllers need of the server besides its objects. */
 export interface ControllerServices {
   /** Creates an object as a request of the server to itself: with admission, and audited. */
@@ -30,6 +37,8 @@ export interface ControllerServices {
   readonly rootCertificates: () => string | undefined;
   /** Signs the token of a secret; undefined without a signing key. */
   readonly signSecretToken: ((account: NamespacedIdentity, secretName: string) => Promise<string>) | undefined;
+  /** What other replicas serve; undefined where there is no telling. */
+  readonly servedElsewhere: ServedElsewhere | undefined;
   /** Signs certificates of clients, for at most this time; undefined if the server has no authority. */
   readonly clientSigner: { readonly signer: () => Signer; readonly durationMs: number } | undefined;
 }

@@ -27,7 +27,7 @@ import { createUseLog } from './authentication/note-token-use.ts';
 import { createFindReferent } from './authentication/find-referent.ts';
 import { openListener } from './serving/listener.ts';
 import { createLoopback } from './api/loopback.ts';
-import { serveDefinitions } from './api/serve-definitions.ts';
+import { servedElsewhere, serveDefinitions } from './api/serve-definitions.ts';
 import { startSystemNamespaces } from './api/namespaces.ts';
 import { createRequestHandler } from './serving/request-handler.ts';
 import { openResources } from './api/served-resources.ts';
@@ -141,7 +141,7 @@ export async function assemble(
       cleanup,
     );
 
-    serveDefinitions(api, context, cleanup);
+    serveDefinitions(api, replicas, context, cleanup);
     rbac?.startDefaultRoles();
     startSystemNamespaces(settings.admission.systemNamespaces, served, context, cleanup);
     const certificate = await followServingCertificate(serving, context, cleanup);
@@ -164,6 +164,7 @@ export async function assemble(
           rootCertificates,
           signSecretToken: accountTokens?.signSecretToken,
           clientSigner,
+          servedElsewhere: replicas && servedElsewhere(replicas),
         },
       },
       context,

@@ -64,6 +64,7 @@ function work(run: Run, services: Partial<ControllerServices> = {}): readonly Lo
     create: () => Promise.reject(new Error('nothing is created')),
     rootCertificates: () => undefined,
     signSecretToken: undefined,
+    servedElsewhere: undefined,
     clientSigner: { signer: () => openSigner(authority), durationMs: 8_760 * hourMs },
   };
   const machine = { api: registry.api, clock, random: seededRandom(3), log };

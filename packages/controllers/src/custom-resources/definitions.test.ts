@@ -48,7 +48,13 @@ const definitions = (): Resource => resourceIn(registry, 'customresourcedefiniti
 /** Serves the kinds. */
 function serve(): void {
   const { log } = createRecordedLog();
-  const served = new ServedDefinitions(definitions(), { api: registry.api, clock, random: seededRandom(1), log });
+  const served = new ServedDefinitions(definitions(), {
+    api: registry.api,
+    clock,
+    random: seededRandom(1),
+    log,
+    caughtUp: () => {},
+  });
   closing.unshift(() => served.close());
 }
 

@@ -2,7 +2,7 @@
  * Accepts the names of CustomResourceDefinitions, and establishes them when their kinds are served: a client that has seen
  * that may use the kind at once.
  */
-import { runTask } from '@cluster-apiserver/base';
+import { onAbort, runTask } from '@cluster-apiserver/base';
 import {
   type CustomResourceDefinition,
   type DefinitionNames,
@@ -17,7 +17,13 @@ import { type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
 import { changeObject } from '../change-object.ts';
 import { itemsWithin, readable, readBarrier } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
-import { type ControllerContext, type ControllerOptions, type Reconciler, runController } from '../run-controller.ts';
+import {
+  type ControllerContext,
+  type ControllerOptions,
+  type ControllerServices,
+  type Reconciler,
+  runController,
+} from '../run-controller.ts';
 import { statusAfter } from './definition-status.ts';
 import { definitionsIn, kindOfDefinition } from './kind-of-definition.ts';
 import { collectNames, noNames, type UsedNames } from './names.ts';
@@ -29,7 +35,7 @@ const manager = 'kube-apiserver';
 const workers = 1;
 
 /** Establishes definitions until the signal aborts, and resolves when no work is running any more. */
-export async function establishDefinitions(options: ControllerOptions): Promise<void> {
+export async function establishDefinitions(options: Options): Promise<void> {
   const definitions = definitionsIn(options.api.current);
   if (!definitions || options.signal.aborted) return;
   await runController(options, {
@@ -40,19 +46,27 @@ export async function establishDefinitions(options: ControllerOptions): Promise<
   });
 }
 
+type Options = ControllerOptions & Partial<Pick<ControllerServices, 'servedElsewhere'>>;
+
 type Status = CustomResourceDefinition['status'];
 
 class Establisher implements Reconciler {
-  readonly #options: ControllerOptions;
+  readonly #options: Options;
   readonly #definitions: Resource;
   readonly #context: ControllerContext;
   /** Those that wait for names of others, by their keys. */
   readonly #inConflict = new Set<string>();
+  /** Those that not all replicas serve, by their keys. */
+  readonly #awaited = new Set<string>();
 
-  constructor(options: ControllerOptions, definitions: Resource, context: ControllerContext) {
+  constructor(options: Options, definitions: Resource, context: ControllerContext) {
     this.#options = options;
     this.#definitions = definitions;
     this.#context = context;
+    const stopListening = options.servedElsewhere?.onChange(() => {
+      for (const key of this.#awaited) context.enqueue(key);
+    });
+    if (stopListening) onAbort(options.signal, stopListening);
   }
 
   async reconcile(key: string): Promise<void> {
@@ -78,7 +92,10 @@ class Establisher implements Reconciler {
   changed(_: Resource, { key, current }: ItemChange<CachedObject>): void {
     const { enqueue } = this.#context;
     if (current) enqueue(key);
-    else this.#inConflict.delete(key);
+    else {
+      this.#inConflict.delete(key);
+      this.#awaited.delete(key);
+    }
     for (const other of this.#inConflict) if (groupOf(other) === groupOf(key)) enqueue(other);
   }
 
@@ -93,7 +110,7 @@ class Establisher implements Reconciler {
 
   /** One that is being deleted gets no names any more. */
   async #statusAfter(key: string, definition: CustomResourceDefinition): Promise<Status> {
-    const { api, clock } = this.#options;
+    const { clock } = this.#options;
     if (definition.metadata.deletionTimestamp !== undefined) return definition.status;
     const isEstablished = isTrue(definition, 'Established');
     const bundle = definition.spec.conversion?.webhook?.clientConfig?.caBundle;
@@ -104,7 +121,7 @@ class Establisher implements Reconciler {
         used: sameJson(definition.spec.names, definition.status.acceptedNames)
           ? noNames
           : this.#namesBeside(key, definition),
-        isServed: isEstablished || kindOfDefinition(api.current, textOfItemKey(key)) !== undefined,
+        isServed: isEstablished || this.#isServed(key),
         hasFaultyBundle: problem !== undefined,
       },
       formatTime(clock.now()),
@@ -112,6 +129,17 @@ class Establisher implements Reconciler {
     if (sameJson(definition.spec.names, status.acceptedNames)) this.#inConflict.delete(key);
     else this.#inConflict.add(key);
     return status;
+  }
+
+  /** Whether clients find the kind, whichever replica they ask. */
+  #isServed(key: string): boolean {
+    const { api, servedElsewhere } = this.#options;
+    if (!kindOfDefinition(api.current, textOfItemKey(key))) return false;
+    const item = readable(this.#definitions.collection.get(key));
+    const isServed = item !== undefined && (servedElsewhere?.isServed(item.revision) ?? true);
+    if (isServed) this.#awaited.delete(key);
+    else this.#awaited.add(key);
+    return isServed;
   }
 
   /** The names of the other definitions of the group, and of the kinds in it that need none. */

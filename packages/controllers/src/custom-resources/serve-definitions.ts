@@ -6,10 +6,10 @@ import { asError, type Clock, type Random, runTask } from '@cluster-apiserver/ba
 import { customKind } from '@cluster-apiserver/custom-resources';
 import type { CustomResourceDefinition } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model/kind';
-import type { Resource, ServedApi, StoredObject } from '@cluster-apiserver/registry';
-import { textOfItemKey } from '@cluster-apiserver/storage';
+import type { CachedObject, Resource, ServedApi, StoredObject } from '@cluster-apiserver/registry';
+import { type Revision, revision, textOfItemKey } from '@cluster-apiserver/storage';
 import type { Log } from '@cluster-apiserver/telemetry';
-import { followAll, itemsWithin, readable } from '../memory.ts';
+import { followAll, itemsWithin } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
 import { RetryQueue } from '../retry-queue.ts';
 
@@ -18,6 +18,8 @@ export interface ServeDefinitionsOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Called when the kinds of all definitions up to a revision are served, as far as one of them waits for that. */
+  readonly caughtUp: (revision: Revision) => void;
 }
 
 /** How many kinds are loaded at a time. */
@@ -37,6 +39,12 @@ export class ServedDefinitions {
   readonly #queue: RetryQueue<string>;
   readonly #unfollow: () => void;
   readonly #served = new Map<string, Served>();
+  /** Definitions whose last change has not been worked on. */
+  readonly #pending = new Set<string>();
+  /** One of them waits for all replicas. */
+  #isAwaited = false;
+  #seen = revision(0);
+  #hasCaughtUp = false;
 
   constructor(definitions: Resource, options: ServeDefinitionsOptions) {
     const { clock, random, log } = options;
@@ -57,10 +65,11 @@ export class ServedDefinitions {
       measures: { queued: () => {}, added: () => {}, began: () => () => {} },
     });
     this.#unfollow = followAll([definitions], {
-      changed: (_, { key, current }) => {
+      changed: (_, { key, current, revision: changedAt }) => {
         // At once: the definition of a kind that came back under its name may follow.
-        if (this.#served.has(key) && !this.#isSame(key, readable(current))) this.#remove(key);
-        this.#queue.add(key);
+        if (this.#served.has(key) && !this.#isSame(key, current)) this.#remove(key);
+        this.#seen = changedAt;
+        this.#add(key);
       },
       interrupted: () => this.#enqueueAll(),
       failed: (error) => log.error('following the definitions failed', { error: asError(error) }),
@@ -73,14 +82,35 @@ export class ServedDefinitions {
     await this.#queue.close();
   }
 
-  #enqueueAll(): void {
-    for (const key of this.#served.keys()) this.#queue.add(key);
-    const { collection } = this.#definitions;
-    if (collection.isReady) for (const { key } of itemsWithin(collection.view(), '')) this.#queue.add(key);
+  /** Whether all kinds were served that had been defined when this replica started. */
+  get hasCaughtUp(): boolean {
+    return this.#hasCaughtUp;
   }
 
-  #isSame(key: string, item: StoredObject | undefined): boolean {
-    return item !== undefined && item.uid === this.#served.get(key)?.uid;
+  #enqueueAll(): void {
+    const { collection } = this.#definitions;
+    if (!collection.isReady) return;
+    this.#seen = collection.currentRevision;
+    for (const key of this.#served.keys()) this.#add(key);
+    for (const { key } of itemsWithin(collection.view(), '')) this.#add(key);
+    this.#noteProgress();
+  }
+
+  #add(key: string): void {
+    this.#pending.add(key);
+    this.#queue.add(key);
+  }
+
+  /** A kind stays while its definition cannot be read. */
+  #isSame(key: string, item: CachedObject | undefined): boolean {
+    return item !== undefined && (item.unreadable !== undefined || item.uid === this.#served.get(key)?.uid);
+  }
+
+  #noteProgress(): void {
+    if (this.#pending.size > 0) return;
+    this.#hasCaughtUp = true;
+    if (this.#isAwaited) this.#options.caughtUp(this.#seen);
+    this.#isAwaited = false;
   }
 
   #remove(key: string): void {
@@ -90,16 +120,24 @@ export class ServedDefinitions {
   }
 
   async #serve(key: string): Promise<void> {
+    const item = this.#definitions.collection.get(key);
+    if (!item?.unreadable) await this.#serveDefinition(key, item);
+    // A change that came meanwhile is in the queue.
+    if (this.#definitions.collection.get(key) !== item) return;
+    this.#pending.delete(key);
+    this.#noteProgress();
+  }
+
+  async #serveDefinition(key: string, item: StoredObject | undefined): Promise<void> {
     const { api, clock } = this.#options;
-    const item = readable(this.#definitions.collection.get(key));
     const definition = item && requireKind(item.object, 'CustomResourceDefinition');
     const served = this.#served.get(key);
     if (!definition || !isAccepted(definition)) return this.#remove(key);
+    if (!hasCondition(definition, 'Established')) this.#isAwaited = true;
     const isTerminating = hasCondition(definition, 'Terminating');
     const source = JSON.stringify([definition.spec, definition.status.acceptedNames, isTerminating]);
     if (served?.source === source) return;
     const kind = await runTask(clock, undefined, customKind(definition, isTerminating), true);
-    // A change that came meanwhile is in the queue.
     if (this.#definitions.collection.get(key) !== item) return;
     this.#served.set(key, { kind, source, uid: item.uid });
     try {
