@@ -230,6 +230,13 @@ describe('The objects of', () => {
     expect(event).toMatchObject({ requestObject: { token: '[hidden]' }, responseObject: { token: '[hidden]' } });
   });
 
+  test('Secrets are in no event', async () => {
+    const resource = { group: '', version: 'v1', namespace: 'team', plural: 'secrets', subresource: undefined };
+    const event = await send({ level: 'RequestResponse' }, { resource });
+    expect(event).toMatchObject({ objectRef: { resource: 'secrets', name: 'robot' }, responseStatus: { code: 201 } });
+    expect(['requestObject' in event, 'responseObject' in event]).toEqual([false, false]);
+  });
+
   test('a patch are what was sent', async () => {
     const { recorder } = begin({ level: 'Request' });
     await recorder.logRequestReceived(ann);

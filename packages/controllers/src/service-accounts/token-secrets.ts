@@ -77,18 +77,27 @@ class TokenSecrets implements Reconciler {
     const item = this.#secrets.collection.get(key);
     if (item?.unreadable) return; // it is enqueued when it can be read
     const secret = tokenSecret(item);
+    const object = secret && requireKind(secret.object, 'Secret');
+    const accountKey = secret && object && accountKeyOf(secret.namespace, object);
     const before = this.#known.get(key);
-    this.#note(key, secret);
+    this.#note(key, secret && accountKey !== undefined ? { uid: secret.uid, accountKey } : undefined);
+    const account = accountKey === undefined ? undefined : this.#accounts.collection.get(accountKey);
     if (before && before.uid !== secret?.uid) await this.#removeReference(before.accountKey, nameOf(key));
-    if (secret) await this.#reconcileSecret(secret);
+    if (!secret || !object || account?.unreadable) return; // the Secrets of an account are enqueued when it can be read
+    const uid = object.metadata.annotations?.[uidAnnotation] ?? '';
+    if (!account || (uid !== '' && uid !== account.uid)) await this.#delete(secret);
+    else if (!object.immutable) await this.#fill(secret, object, account);
   }
 
   changed(resource: Resource, { key, previous, current }: ItemChange<CachedObject>): void {
-    const { enqueue } = this.#context;
+    const { enqueue, pace } = this.#context;
     if (resource === this.#secrets) {
       if (tokenSecret(previous) || tokenSecret(current)) enqueue(key);
-    } else if (readable(previous)?.uid !== readable(current)?.uid)
-      for (const secretKey of this.#byAccount.get(key) ?? []) enqueue(secretKey);
+      return;
+    }
+    const own = this.#byAccount.get(key);
+    // The end of the term ends it, too.
+    if (own && readable(previous)?.uid !== readable(current)?.uid) pace.forEach(own, enqueue).catch(() => {});
   }
 
   async sync(): Promise<void> {
@@ -99,39 +108,25 @@ class TokenSecrets implements Reconciler {
     });
   }
 
-  #note(key: string, secret: StoredObject | undefined): void {
+  #note(key: string, now: KnownSecret | undefined): void {
     const before = this.#known.get(key);
-    const accountKey = secret && accountKeyOf(secret);
-    if (before && before.accountKey !== accountKey) {
+    if (before && before.accountKey !== now?.accountKey) {
       const others = this.#byAccount.get(before.accountKey);
       others?.delete(key);
       if (others?.size === 0) this.#byAccount.delete(before.accountKey);
     }
-    if (!secret || accountKey === undefined) {
+    if (!now) {
       this.#known.delete(key);
       return;
     }
-    this.#known.set(key, { uid: secret.uid, accountKey });
-    const own = this.#byAccount.get(accountKey);
+    this.#known.set(key, now);
+    const own = this.#byAccount.get(now.accountKey);
     if (own) own.add(key);
-    else this.#byAccount.set(accountKey, new Set([key]));
+    else this.#byAccount.set(now.accountKey, new Set([key]));
   }
 
-  async #reconcileSecret(secret: StoredObject): Promise<void> {
+  async #delete({ key, namespace, name, uid }: StoredObject): Promise<void> {
     const { log } = this.#options;
-    const { metadata, immutable } = requireKind(secret.object, 'Secret');
-    const accountKey = accountKeyOf(secret);
-    const account = accountKey === undefined ? undefined : this.#accounts.collection.get(accountKey);
-    if (account?.unreadable) return; // its Secrets are enqueued when it can be read
-    const { [uidAnnotation]: uid = '' } = metadata.annotations ?? {};
-    if (!account || (uid !== '' && uid !== account.uid)) {
-      await this.#delete(secret);
-      log.debug(2, 'deleted a token secret without its service account', { secret: textOfItemKey(secret.key) });
-    } else if (!immutable && (await this.#fill(secret, account)))
-      log.debug(2, 'filled a token secret', { secret: textOfItemKey(secret.key) });
-  }
-
-  async #delete({ namespace, name, uid }: StoredObject): Promise<void> {
     const options = { namespace, dryRun: false, preconditions: { uid } };
     try {
       await deleteObject(this.#secrets, name, options, this.#context.call());
@@ -139,20 +134,20 @@ class TokenSecrets implements Reconciler {
       // It is gone already, or another one has its name.
       if (!(error instanceof StatusError && (error.reason === 'NotFound' || error.reason === 'Conflict'))) throw error;
     }
+    log.debug(2, 'deleted a token secret without its service account', { secret: textOfItemKey(key) });
   }
 
-  /** Adds what is missing, and replaces other root certificates. Returns whether anything was. */
-  async #fill(secret: StoredObject, account: StoredObject): Promise<boolean> {
-    const { signSecretToken, rootCertificates } = this.#options;
-    const { namespace, name, revision } = secret;
-    const { data = {} } = requireKind(secret.object, 'Secret');
+  /** Adds what is missing, and replaces other root certificates. */
+  async #fill(secret: StoredObject, { data = {} }: Secret, account: StoredObject): Promise<void> {
+    const { signSecretToken, rootCertificates, log } = this.#options;
+    const { key, namespace, name, revision } = secret;
     const roots = rootCertificates();
     const missing: Record<string, string> = {
       ...(roots !== undefined && data['ca.crt'] !== toBase64(roots) && { 'ca.crt': toBase64(roots) }),
       ...(!data['namespace'] && { namespace: toBase64(namespace) }),
       ...(!data['token'] && { token: toBase64(await signSecretToken(identityOf(account), name)) }),
     };
-    if (Object.keys(missing).length === 0) return false;
+    if (Object.keys(missing).length === 0) return;
     const annotations = { [serviceAccountNameAnnotation]: account.name, [uidAnnotation]: account.uid };
     const change = (current: KubeObject): object => {
       // A state that was not decided on causes the next change.
@@ -165,7 +160,7 @@ class TokenSecrets implements Reconciler {
       } satisfies Secret;
     };
     await changeObject(this.#secrets, secret, { manager, change }, this.#context.call());
-    return true;
+    log.debug(2, 'filled a token secret', { secret: textOfItemKey(key) });
   }
 
   /** Takes a Secret that is gone out of the `secrets` of its account. */
@@ -188,8 +183,8 @@ const tokenSecret = (item: CachedObject | undefined): StoredObject | undefined =
   return stored?.fields?.['type'] === serviceAccountTokenType ? stored : undefined;
 };
 
-function accountKeyOf({ namespace, object }: StoredObject): string | undefined {
-  const name = object.metadata.annotations?.[serviceAccountNameAnnotation];
+function accountKeyOf(namespace: string, { metadata }: Secret): string | undefined {
+  const name = metadata.annotations?.[serviceAccountNameAnnotation];
   return name === undefined ? undefined : itemKey(`${namespace}/${name}`);
 }
 

@@ -29,7 +29,7 @@ const signing = generateKeyPairSync('rsa', { modulusLength: 2048 })
 let etcd: RealEtcd;
 let first: TestServer;
 let second: TestServer;
-const serve = (controllers: string): Promise<TestServer> =>
+const serve = (controllers: string, more: readonly string[] = []): Promise<TestServer> =>
   serveKinds(kinds, {
     etcd,
     files: { signing },
@@ -37,6 +37,7 @@ const serve = (controllers: string): Promise<TestServer> =>
       '--service-account-issuer=https://cluster.example',
       '--service-account-signing-key-file=signing',
       `--controllers=${controllers}`,
+      ...more,
     ],
   });
 beforeAll(async () => {
@@ -326,27 +327,30 @@ test('its uses are audited without the token', async () => {
   await audited.close();
 });
 
-test('without the controller a secret stays as it is', async () => {
-  const without = await serveKinds(kinds, {
-    files: { signing },
-    flags: [
-      '--service-account-issuer=https://cluster.example',
-      '--service-account-signing-key-file=signing',
-      '--controllers=namespace-controller',
-    ],
-  });
-  await without.request('POST', within('left', 'secrets'), {
-    metadata: { name: 't', annotations: { [accountKey]: 'none' } },
-    type,
-  });
-  // The leader runs controllers: it has deleted a namespace.
-  await without.request('POST', '/api/v1/namespaces', { metadata: { name: 'other' } });
+test('without the controller secrets stay as they are, until another leader runs it', async () => {
+  const serveAlone = (controllers: string): Promise<TestServer> => serve(controllers, ['--etcd-prefix=/alone']);
+  const create = (server: TestServer, path: string, object: object) => server.request('POST', path, object);
+  const without = await serveAlone('namespace-controller');
+  await create(without, within('left', 'serviceaccounts'), { metadata: { name: 'a' } });
+  for (const name of ['a', 'none'])
+    await create(without, within('left', 'secrets'), { metadata: { name, annotations: { [accountKey]: name } }, type });
+  // The leader runs controllers: it deletes a namespace.
+  await create(without, '/api/v1/namespaces', { metadata: { name: 'other' } });
   await without.request('DELETE', '/api/v1/namespaces/other');
   await until('the end of the namespace', async () => {
     const { status } = await without.request('GET', '/api/v1/namespaces/other');
     return status === 404 || undefined;
   });
-  expect((await get(within('left', 'secrets/t'), without))?.data).toBeUndefined();
-  expect((await without.request('GET', within('left', 'secrets/t'))).status).toBe(200);
+  for (const name of ['a', 'none']) {
+    const secret = await get(within('left', `secrets/${name}`), without);
+    expect([secret?.metadata.name, secret?.data]).toEqual([name, undefined]);
+  }
   await without.close();
+  const next = await serveAlone('serviceaccount-token-controller');
+  await untilFilled('left', 'a', next);
+  await until('the end of the other', async () => {
+    const { status } = await next.request('GET', within('left', 'secrets/none'));
+    return status === 404 || undefined;
+  });
+  await next.close();
 });
