@@ -28,7 +28,7 @@ const schemas = { bounded: compileField(recorded.bounded), unbounded: compileFie
 
 function compile(rule: string, schema: Schema) {
   const self = requireValue(declareRuleTypes().declare('selfType', schema), 'an object has a type');
-  const compiled = compileRuleExpression(rule, 'bool', self, false);
+  const compiled = runSync(compileRuleExpression(rule, 'bool', self, false));
   if (!('expression' in compiled)) throw new Error(`${rule} does not compile`);
   return compiled;
 }

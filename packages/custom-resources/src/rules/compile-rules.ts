@@ -98,7 +98,7 @@ class RuleCompiler {
         );
         return compiled;
       }
-      const made = this.#compileRule(schema, rule, type, { ...place, at });
+      const made = yield* this.#compileRule(schema, rule, type, { ...place, at });
       if (made) compiled.push(made);
       yield;
     }
@@ -106,9 +106,14 @@ class RuleCompiler {
     return compiled;
   }
 
-  #compileRule(schema: Schema, rule: ValidationRule, type: DeclaredType, place: Place): CompiledRule | undefined {
+  *#compileRule(
+    schema: Schema,
+    rule: ValidationRule,
+    type: DeclaredType,
+    place: Place,
+  ): SyncTask<CompiledRule | undefined> {
     const { at, list } = place;
-    const condition = compileRuleExpression(rule.rule, 'bool', type, rule.optionalOldSelf === true);
+    const condition = yield* compileRuleExpression(rule.rule, 'bool', type, rule.optionalOldSelf === true);
     const readsOldSelf = 'expression' in condition && condition.readsOldSelf;
     if (!('expression' in condition)) {
       const detail =
@@ -119,7 +124,7 @@ class RuleCompiler {
     } else this.#costs.add('rule', condition.costMax * (place.timesMax ?? timesInRequest(type)), at.at('rule'));
     const message =
       'expression' in condition && rule.messageExpression
-        ? this.#compileMessage(rule, rule.messageExpression, type, at)
+        ? yield* this.#compileMessage(rule, rule.messageExpression, type, at)
         : undefined;
     if (readsOldSelf && list)
       at.at('rule').invalid(
@@ -133,8 +138,13 @@ class RuleCompiler {
       : undefined;
   }
 
-  #compileMessage(rule: ValidationRule, text: string, type: DeclaredType, at: Problems): RuleExpression | undefined {
-    const message = compileRuleExpression(text, 'string', type, rule.optionalOldSelf === true);
+  *#compileMessage(
+    rule: ValidationRule,
+    text: string,
+    type: DeclaredType,
+    at: Problems,
+  ): SyncTask<RuleExpression | undefined> {
+    const message = yield* compileRuleExpression(text, 'string', type, rule.optionalOldSelf === true);
     const place = at.at('messageExpression');
     if ('expression' in message) {
       this.#costs.add('messageExpression', message.costMax, place);

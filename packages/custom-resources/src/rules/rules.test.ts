@@ -166,6 +166,17 @@ describe('values have the types of their schema', () => {
     ]);
   });
 
+  test('large sets are made and compared in steps', () => {
+    const { node } = compile(object({ spec: withRules(list(text, set), 'self == oldSelf', 'self != oldSelf') }));
+    const words = Array.from({ length: 20_000 }, (_, index) => String(index));
+    const problems = new Problems();
+    let steps = 0;
+    if (node)
+      for (const _ of validateRules(node, { spec: words }, { spec: words.toReversed() }, problems, () => {})) steps++;
+    expect(format(problems)).toEqual(['spec: Invalid value: failed rule: self != oldSelf']);
+    expect(steps).toBeGreaterThan(30);
+  });
+
   test('a large list is made in steps', () => {
     const spec = withRules(list(int), 'self[99999] == 99999 && self == [1]');
     const found = validate(

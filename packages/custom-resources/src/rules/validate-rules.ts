@@ -7,7 +7,7 @@ import {
   type RuleSubject,
   TypedValues,
 } from '@cluster-apiserver/expressions';
-import { type FieldError, formatPath, type Problems } from '@cluster-apiserver/model';
+import { type FieldError, fieldErrorsMax, formatPath, type Problems } from '@cluster-apiserver/model';
 import { isJsonObject } from '@cluster-apiserver/model/json';
 import { findEntryStep, isSharedList, type Schema, UnchangedValues } from '@cluster-apiserver/model/schema';
 import type { ValidationRule } from '../schema/json-schema.ts';
@@ -90,6 +90,7 @@ class RuleValidator {
   readonly #unchanged = new UnchangedValues();
   readonly #budget: RuleBudget;
   readonly #warn: (text: string) => void;
+  #warnings = 0;
 
   constructor(budget: RuleBudget, warn: (text: string) => void) {
     this.#budget = budget;
@@ -112,9 +113,11 @@ class RuleValidator {
     }
     const forgives = (): boolean =>
       correlation !== undefined && this.#unchanged.has(correlation.value, correlation.current);
-    for (const rule of node.rules)
-      if (!(yield* this.#evaluate(rule, { schema: node.schema, self: value, oldSelf: current }, forgives, at)))
-        return false;
+    for (const rule of node.rules) {
+      const subject = { schema: node.schema, self: value, oldSelf: current };
+      if (!(yield* this.#evaluate(rule, subject, forgives, at))) return false;
+      yield;
+    }
     yield;
     if (Array.isArray(value)) return yield* this.#validateItems(node, value, current, correlation, at);
     return isJsonObject(value) ? yield* this.#validateMembers(node, value, current, correlation, at) : true;
@@ -179,7 +182,8 @@ class RuleValidator {
     if ('fault' in told) found.invalid(openApiType(of.schema), told.fault);
     else reportBroken(declaration, of, told.text ?? declaredMessage(declaration), found);
     if (condition.readsOldSelf || !forgives()) at.include(found);
-    else for (const { path, message: text } of found.errors) this.#warn(`${formatPath(path)}: ${text}`);
+    else if (this.#warnings++ < fieldErrorsMax)
+      for (const { path, message: text } of found.errors) this.#warn(`${formatPath(path)}: ${text}`);
     return !('fault' in told);
   }
 

@@ -21,17 +21,18 @@ export interface RuleExpression {
 }
 
 /** Compiles an expression over `self` and `oldSelf`, or returns what is wrong with it. */
-export function compileRuleExpression(
+export function* compileRuleExpression(
   text: string,
   gives: 'bool' | 'string',
   self: DeclaredType,
   oldSelfIsOptional: boolean,
-): RuleExpression | { readonly faults: readonly string[] } | { readonly isOfAnotherType: true } {
+): SyncTask<RuleExpression | { readonly faults: readonly string[] } | { readonly isOfAnotherType: true }> {
   const oldSelf = oldSelfIsOptional ? types.optional(self.type) : self.type;
   const compiled = compileChecked({ variables: { self: self.type, oldSelf }, showsValues: true }, text);
   if ('faults' in compiled) return compiled;
   const { expression, node, checked, library } = compiled;
   if (expression.type.kind !== gives) return { isOfAnotherType: true };
+  yield;
   const costMax = estimateCost(expandMacros(node, checked, library), (path) => sizeAt(self, path));
   return { expression, readsOldSelf: checked.variables.has('oldSelf'), costMax };
 }

@@ -85,7 +85,7 @@ class TypedMap extends MapValue {
   readonly #schema: ObjectSchema;
   readonly #json: JsonObject;
   readonly #isObject: boolean;
-  #size: number | undefined;
+  #names: readonly string[] | undefined;
 
   constructor(values: TypedValues, schema: ObjectSchema, json: JsonObject) {
     super();
@@ -96,8 +96,7 @@ class TypedMap extends MapValue {
   }
 
   get size(): number {
-    this.#size ??= Object.keys(this.#json).length;
-    return this.#size;
+    return this.#allNames().length;
   }
 
   get(key: Value): Value | undefined {
@@ -110,10 +109,19 @@ class TypedMap extends MapValue {
 
   /** With what no expression can name: two objects are equal only if these parts are. */
   *entries(): Iterable<MapEntry> {
-    for (const name of Object.keys(this.#json)) {
+    for (const name of this.#allNames()) {
       const value = this.#member(name);
       if (value !== undefined) yield [name, value];
     }
+  }
+
+  override keys(): Iterable<Value> {
+    return this.#isObject ? super.keys() : this.#allNames();
+  }
+
+  #allNames(): readonly string[] {
+    this.#names ??= Object.keys(this.#json);
+    return this.#names;
   }
 
   #member(name: string): Value | undefined {
@@ -129,14 +137,20 @@ function withIdentities({ sharing }: ListSchema, list: readonly Value[]): readon
   if (sharing === 'atomic') return list;
   return sharing === 'set'
     ? markUnordered(list, identityOf)
-    : markUnordered(list, (entry) =>
-        sharing.keys.map((key) => (entry instanceof MapValue ? identityOf(entry.get(key)) : '')).join(','),
-      );
+    : markUnordered(list, (entry) => identityOfEntry(entry, sharing.keys));
 }
 
-/** Equal texts for equal values. */
-const identityOf = (value: Value | undefined): string =>
-  JSON.stringify(toJson(value ?? null, new Budget(Number.POSITIVE_INFINITY)));
+const identityOfEntry = (entry: Value, [first, ...others]: readonly [string, ...string[]]): unknown =>
+  others.length === 0
+    ? identityOf(memberOf(entry, first))
+    : JSON.stringify([first, ...others].map((key) => String(identityOf(memberOf(entry, key)))));
+
+const memberOf = (entry: Value, key: string): Value | undefined =>
+  entry instanceof MapValue ? entry.get(key) : undefined;
+
+/** The same for equal values: itself if it is simple. */
+const identityOf = (value: Value | undefined): unknown =>
+  typeof value === 'object' ? JSON.stringify(toJson(value, new Budget(Number.POSITIVE_INFINITY))) : value;
 
 function scalarOf(schema: Schema, json: unknown): Value {
   if (json === null) {

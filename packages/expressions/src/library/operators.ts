@@ -55,10 +55,7 @@ export const operators: readonly Overload[] = [
 
   defineFunction('_+_(string, string) -> string', (a: string, b: string) => a + b),
   defineFunction('_+_(bytes, bytes) -> bytes', (a: Uint8Array, b: Uint8Array) => Buffer.concat([a, b])),
-  defineFunction('_+_(list(A), list(A)) -> list(A)', (a: readonly Value[], b: readonly Value[], budget: Budget) => {
-    budget.charge(a.length + b.length);
-    return concatenate(a, b);
-  }),
+  defineFunction('_+_(list(A), list(A)) -> list(A)', concatenate),
   defineFunction('_+_(timestamp, duration) -> timestamp', (a: Timestamp, b: Duration) =>
     createTimestamp(a.nanoseconds + b.nanoseconds),
   ),

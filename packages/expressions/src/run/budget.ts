@@ -21,6 +21,8 @@ export interface Mark {
  */
 export class Budget implements Mark {
   left: number;
+  /** Where the current call of a function ends: it is not interrupted, so it may not take all of a large budget. */
+  #least = 0;
   /** The same in kube-apiserver's units of cost, which rules of custom resources are limited by. */
   unitsLeft: number;
   /** The evaluation pauses where it can when less is left: others want the event loop too. */
@@ -42,11 +44,21 @@ export class Budget implements Mark {
   charge(steps: number, units = 0): void {
     this.left -= steps;
     this.unitsLeft -= units;
-    if (this.left < 0 || this.unitsLeft < 0) throw new BudgetExceededError();
+    if (this.left < this.#least || this.unitsLeft < 0) throw new BudgetExceededError();
   }
 
   get countsUnits(): boolean {
     return this.unitsLeft !== Number.POSITIVE_INFINITY;
+  }
+
+  /** Runs a call of a function, which may take as much as an expression without units. */
+  call<T>(run: () => T): T {
+    this.#least = Math.max(0, this.left - expressionStepsMax);
+    try {
+      return run();
+    } finally {
+      this.#least = 0;
+    }
   }
 
   /** For work that is done elsewhere, and does not hold the event loop. */

@@ -158,8 +158,10 @@ function planCall(node: Node & { kind: 'call' }, inner: (child: Node) => Plan, c
     for (const value of values) frame.budget.charge(sizeOf(value));
     const overload = overloads.find((candidate) => accepts(candidate, values));
     if (!overload) throw createNoOverloadError(name, values);
-    const result = call(overload, values, frame.budget);
-    if (frame.budget.countsUnits) frame.budget.charge(0, units(values, result));
+    const { budget } = frame;
+    if (!budget.countsUnits) return call(overload, values, budget);
+    const result = budget.call(() => call(overload, values, budget));
+    budget.charge(0, units(values, result));
     return result;
   });
 }

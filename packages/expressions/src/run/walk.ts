@@ -31,9 +31,12 @@ export function createWalk(range: Value, withValues: boolean): Walk {
   };
   if (Array.isArray(range)) return { ...start, elements: range, keys: undefined };
   if (!(range instanceof MapValue)) throw notWalkable(range, withValues);
+  if (!withValues) {
+    const keys = [...range.keys()];
+    return { ...start, keys, elements: keys };
+  }
   const entries = [...range.entries()];
-  const keys = entries.map(([key]) => key);
-  return { ...start, keys, elements: withValues ? entries.map(([, value]) => value) : keys };
+  return { ...start, keys: entries.map(([key]) => key), elements: entries.map(([, value]) => value) };
 }
 
 /** In the words of kube-apiserver. */

@@ -7,10 +7,16 @@ type Container = readonly Value[] | MapValue;
 
 export const isContainer = (value: Value): value is Container => Array.isArray(value) || value instanceof MapValue;
 
+interface Pairs {
+  readonly pairs: Iterator<readonly [Value, Value | undefined]>;
+  /** What finding a pair takes. */
+  readonly steps: number;
+}
+
 /** Whether two lists or maps are equal, found out in steps: an object of megabytes takes longer than a turn. */
 export class Comparison {
   /** From the outside in, each with what is left to compare in it. */
-  readonly #open: Iterator<readonly [Value, Value | undefined]>[] = [];
+  readonly #open: Pairs[] = [];
   #areEqual: boolean;
 
   constructor(left: Container, right: Value, budget: Budget) {
@@ -21,7 +27,8 @@ export class Comparison {
   proceed(budget: Budget): boolean | undefined {
     for (let inner = this.#open.at(-1); this.#areEqual && inner; inner = this.#open.at(-1)) {
       if (budget.isTurnOver) return undefined;
-      const { done, value } = inner.next();
+      budget.charge(inner.steps);
+      const { done, value } = inner.pairs.next();
       if (done === true) this.#open.pop();
       else this.#areEqual = this.#compare(value[0], value[1], budget);
     }
@@ -37,11 +44,12 @@ export class Comparison {
     if (left instanceof MapValue) {
       if (!(right instanceof MapValue) || left.size !== right.size) return false;
       budget.charge(left.size);
-      this.#open.push(valuesOfBoth(left, right));
+      this.#open.push({ pairs: valuesOfBoth(left, right), steps: 0 });
     } else {
       if (!Array.isArray(right) || left.length !== right.length) return false;
       budget.charge(left.length);
-      this.#open.push(pairsByIdentity(left, right, budget) ?? elementsOfBoth(left, right));
+      const unordered = pairsByIdentity(left, right);
+      this.#open.push(unordered ? { pairs: unordered, steps: 1 } : { pairs: elementsOfBoth(left, right), steps: 0 });
     }
     return true;
   }

@@ -44,8 +44,9 @@ function equalOpaque(left: Opaque, right: Value): boolean {
 function equalLists(left: readonly Value[], right: readonly Value[], budget: Budget): boolean {
   if (left.length !== right.length) return false;
   budget.charge(left.length);
-  const pairs = pairsByIdentity(left, right, budget);
+  const pairs = pairsByIdentity(left, right);
   if (!pairs) return left.every((element, index) => equalIfAny(element, right[index], budget));
+  budget.charge(2 * left.length);
   for (let next = pairs.next(); next.done !== true; next = pairs.next())
     if (!equalIfAny(next.value[0], next.value[1], budget)) return false;
   return true;

@@ -1,8 +1,8 @@
 import type { Budget } from '../run/budget.ts';
 import type { Value } from './value.ts';
 
-/** The text that identifies an element among those of its list. */
-export type IdentityOf = (element: Value) => string;
+/** What identifies an element among those of its list. It is the same, as the key of a map, for equal elements. */
+type IdentityOf = (element: Value) => unknown;
 
 /** What distinguishes the elements of a list. The entry goes with the list. */
 const identities = new WeakMap<readonly Value[], IdentityOf>();
@@ -19,36 +19,31 @@ export function markUnordered(list: readonly Value[], identityOf: IdentityOf): r
 type Pair = readonly [Value, Value | undefined];
 
 /** The elements of an unordered list with those of another one that have their identity; undefined for other lists. */
-export function pairsByIdentity(
-  left: readonly Value[],
-  right: readonly Value[],
-  budget: Budget,
-): Iterator<Pair> | undefined {
+export function pairsByIdentity(left: readonly Value[], right: readonly Value[]): Iterator<Pair> | undefined {
   const identityOf = identities.get(left);
-  return identityOf && pairs(left, right, identityOf, budget);
+  return identityOf && pairs(left, right, identityOf);
 }
 
-/** An element of the right side is no pair yet: the step that remembers it can be the last one of a turn. */
-function* pairs(
-  left: readonly Value[],
-  right: readonly Value[],
-  identityOf: IdentityOf,
-  budget: Budget,
-): Iterator<Pair> {
-  const others = new Map<string, Value>();
+/** An element of the right side is no pair yet; what it yields lets a turn end after it. */
+function* pairs(left: readonly Value[], right: readonly Value[], identityOf: IdentityOf): Iterator<Pair> {
+  const others = new Map<unknown, Value>();
   for (const element of right) {
-    budget.charge(1);
     others.set(identityOf(element), element);
     yield [true, true];
   }
   for (const element of left) yield [element, others.get(identityOf(element))];
 }
 
+/** What the identity of an element takes. */
+const identitySteps = 4;
+
 /** `a + b`: of an unordered list, an element with the identity of one that is there takes its place. */
-export function concatenate(left: readonly Value[], right: readonly Value[]): readonly Value[] {
+export function concatenate(left: readonly Value[], right: readonly Value[], budget: Budget): readonly Value[] {
+  budget.charge(left.length + right.length);
   const identityOf = identities.get(left);
   if (!identityOf) return [...left, ...right];
-  const all = new Map<string, Value>();
+  budget.charge(identitySteps * (left.length + right.length));
+  const all = new Map<unknown, Value>();
   for (const list of [left, right]) for (const element of list) all.set(identityOf(element), element);
   return markUnordered([...all.values()], identityOf);
 }

@@ -76,6 +76,11 @@ export abstract class MapValue {
   abstract get(key: Value): Value | undefined;
   abstract entries(): Iterable<MapEntry>;
 
+  /** Without making the values. */
+  *keys(): Iterable<Value> {
+    for (const [key] of this.entries()) yield key;
+  }
+
   /** What stands behind a dot or in brackets. */
   select(key: Value): Value | undefined {
     return this.get(key);
