@@ -1,15 +1,16 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
-import type { webcrypto } from 'node:crypto';
 import {
-  createAuthorityExtensions,
-  createClientExtensions,
-  createPeerExtensions,
-  createServerExtensions,
   type CertificateNames,
+  encodeBasicConstraints,
+  encodeKeyUsage,
+  encodeSubjectKey,
+  keyUsages,
 } from './extensions.ts';
-import { type Credentials, exportKey, importKey, generateKeyPair } from './keys.ts';
-import { createSerialNumber, createValidity } from './validity.ts';
-import { type Extension, type JsonName, X509Certificate, X509CertificateGenerator } from './x509.ts';
+import { issueCertificate, openIssuer } from './issue.ts';
+import { type Credentials, encodePublicKey, exportKey, generateKeyPair } from './keys.ts';
+import { leafExtensions } from './leaf.ts';
+import { attributes, encodeCommonName, encodeName } from './names.ts';
+import { createValidity } from './validity.ts';
 
 /** A CA that issues certificates. */
 export interface CertificateAuthority extends Credentials {
@@ -27,64 +28,58 @@ export interface ClientSubject {
 /** Ten years: copies of the CA certificate are in kubeconfigs, which would have to be replaced. */
 const authorityLifetimeDays = 3650;
 /** A year: common clients accept at most 398 days for a server certificate. */
-const serverLifetimeDays = 365;
-/** The same lifetime as server certificates. */
-const clientLifetimeDays = 365;
+const leafLifetimeDays = 365;
 
 export async function createAuthority(name: string, clock: Clock, random: Random): Promise<CertificateAuthority> {
   const keys = await generateKeyPair();
-  const certificate = await X509CertificateGenerator.createSelfSigned({
-    ...createValidity(authorityLifetimeDays, clock),
-    serialNumber: createSerialNumber(random),
-    name: [{ CN: [name] }],
-    keys,
-    extensions: await createAuthorityExtensions(keys.publicKey),
-  });
-  return openAuthority(
-    { certificate: certificate.toString('pem'), privateKey: await exportKey(keys.privateKey) },
-    clock,
+  const subject = encodeCommonName(name);
+  const publicKey = encodePublicKey(keys.publicKey);
+  const certificate = await issueCertificate(
+    { encodedName: subject, key: keys.privateKey, keyId: undefined },
+    {
+      ...createValidity(authorityLifetimeDays, clock),
+      subject,
+      publicKey,
+      extensions: [
+        // It signs leaves only.
+        encodeBasicConstraints(true, 0),
+        ...encodeKeyUsage(keyUsages.keyCertSign + keyUsages.crlSign),
+        encodeSubjectKey(publicKey),
+      ],
+    },
     random,
   );
+  return openAuthority({ certificate, privateKey: exportKey(keys.privateKey) }, clock, random);
 }
 
 /** Opens an existing CA. Throws if certificate and key do not belong together. */
-export async function openAuthority(
-  authority: Credentials,
-  clock: Clock,
-  random: Random,
-): Promise<CertificateAuthority> {
-  const certificate = new X509Certificate(authority.certificate);
-  const signingKey = await importKey(authority);
+export function openAuthority(authority: Credentials, clock: Clock, random: Random): CertificateAuthority {
+  const issuer = openIssuer(authority);
   const issue = async (
-    subject: JsonName,
-    lifetimeDays: number,
-    extensions: (publicKey: webcrypto.CryptoKey) => Promise<Extension[]>,
+    use: Parameters<typeof leafExtensions>[0],
+    subject: Buffer,
+    hosts: readonly string[] = [],
   ): Promise<Credentials> => {
     const keys = await generateKeyPair();
-    const issued = await X509CertificateGenerator.create({
-      ...createValidity(lifetimeDays, clock),
-      serialNumber: createSerialNumber(random),
-      subject,
-      issuer: certificate.subjectName,
-      publicKey: keys.publicKey,
-      signingKey,
-      extensions: await extensions(keys.publicKey),
-    });
-    return { certificate: issued.toString('pem'), privateKey: await exportKey(keys.privateKey) };
+    const publicKey = encodePublicKey(keys.publicKey);
+    const extensions = leafExtensions(use, publicKey, hosts);
+    const content = { ...createValidity(leafLifetimeDays, clock), subject, publicKey, extensions };
+    return {
+      certificate: await issueCertificate(issuer, content, random),
+      privateKey: exportKey(keys.privateKey),
+    };
   };
   return {
     ...authority,
-    issueForServer: (names) =>
-      issue([{ CN: [names.commonName] }], serverLifetimeDays, (key) =>
-        createServerExtensions(names, key, certificate.publicKey),
-      ),
-    issueForPeer: (names) =>
-      issue([{ CN: [names.commonName] }], serverLifetimeDays, (key) =>
-        createPeerExtensions(names, key, certificate.publicKey),
-      ),
+    issueForServer: ({ commonName, hosts }) => issue('server', encodeCommonName(commonName), hosts),
+    issueForPeer: ({ commonName, hosts }) => issue('peer', encodeCommonName(commonName), hosts),
     issueForClient: ({ user, groups }) =>
-      issue([...groups.map((group) => ({ O: [group] })), { CN: [user] }], clientLifetimeDays, (key) =>
-        createClientExtensions(key, certificate.publicKey),
+      issue(
+        'client',
+        encodeName([
+          ...groups.map((group) => [attributes.organization, group] as const),
+          [attributes.commonName, user],
+        ]),
       ),
   };
 }

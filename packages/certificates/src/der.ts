@@ -1,7 +1,4 @@
-/**
- * Reads DER in one pass. The library that issues certificates takes milliseconds for a hundred attributes, and anybody can
- * send thousands of them.
- */
+/** Reads DER in one pass: a client can send thousands of attributes. */
 
 export interface Element {
   readonly tag: number;

@@ -1,21 +1,32 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
-import { createServerExtensions, type CertificateNames } from './extensions.ts';
-import { type Credentials, exportKey, generateKeyPair } from './keys.ts';
-import { createSerialNumber, createValidity } from './validity.ts';
-import { X509CertificateGenerator } from './x509.ts';
+import { type CertificateNames, keyIdOf } from './extensions.ts';
+import { issueCertificate } from './issue.ts';
+import { type Credentials, encodePublicKey, exportKey, generateKeyPair } from './keys.ts';
+import { leafExtensions } from './leaf.ts';
+import { encodeCommonName } from './names.ts';
+import { createValidity } from './validity.ts';
 
 /** A year. Clients cannot verify it anyway, so the expiration only reminds operators to configure a real certificate. */
 const lifetimeDays = 365;
 
 /** Creates a self-signed server certificate, for a server without a configured one. */
-export async function createSelfSigned(names: CertificateNames, clock: Clock, random: Random): Promise<Credentials> {
+export async function createSelfSigned(
+  { commonName, hosts }: CertificateNames,
+  clock: Clock,
+  random: Random,
+): Promise<Credentials> {
   const keys = await generateKeyPair();
-  const certificate = await X509CertificateGenerator.createSelfSigned({
-    ...createValidity(lifetimeDays, clock),
-    serialNumber: createSerialNumber(random),
-    name: [{ CN: [names.commonName] }],
-    keys,
-    extensions: await createServerExtensions(names, keys.publicKey, keys.publicKey),
-  });
-  return { certificate: certificate.toString('pem'), privateKey: await exportKey(keys.privateKey) };
+  const publicKey = encodePublicKey(keys.publicKey);
+  const subject = encodeCommonName(commonName);
+  const certificate = await issueCertificate(
+    { encodedName: subject, key: keys.privateKey, keyId: keyIdOf(publicKey) },
+    {
+      ...createValidity(lifetimeDays, clock),
+      subject,
+      publicKey,
+      extensions: leafExtensions('server', publicKey, hosts),
+    },
+    random,
+  );
+  return { certificate, privateKey: exportKey(keys.privateKey) };
 }

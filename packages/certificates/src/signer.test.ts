@@ -7,10 +7,13 @@ import { testAuthority } from '../test/test-authority.ts';
 import { readCertificateRequest } from './certificate-request.ts';
 import { parseCertificate } from './certificate.ts';
 import { readAuthorities, verifyClient } from './index.ts';
+import { nameTags } from './extensions.ts';
 import type { Credentials } from './keys.ts';
 import { openSigner } from './signer.ts';
 
 const hourMs = 3_600_000;
+/** The tag of a name that is an object identifier. */
+const registeredId = 0x88;
 const nowMs = Math.floor(systemClock.now() / 1_000) * 1_000;
 let authority: Credentials;
 beforeAll(async () => {
@@ -21,7 +24,7 @@ async function sign(
   wanted: WantedRequest,
   { usages = ['client auth'], notAfterMs = nowMs + hourMs, by = authority } = {},
 ): Promise<X509Certificate> {
-  const request = readCertificateRequest((await createRequest(wanted)).request);
+  const request = readCertificateRequest(createRequest(wanted).request);
   const times = { notBeforeMs: nowMs - hourMs / 2, notAfterMs };
   return new X509Certificate(await openSigner(by).sign(request, { usages, ...times }, systemRandom()));
 }
@@ -81,12 +84,12 @@ test('attributes that give a user more than a name and groups are left out', asy
 test('names of hosts, addresses, mail and URIs are taken over, and nothing else that a request wants', async () => {
   const certificate = await sign({
     subject: [],
-    alternativeNames: [
-      { type: 'url', value: 'spiffe://a/b' },
-      { type: 'dns', value: 'a.example' },
-      { type: 'email', value: 'a@b.example' },
-      { type: 'ip', value: '10.0.0.1' },
-      { type: 'id', value: '1.2.3' },
+    names: [
+      [nameTags.uri, Buffer.from('spiffe://a/b')],
+      [nameTags.dns, Buffer.from('a.example')],
+      [nameTags.email, Buffer.from('a@b.example')],
+      [nameTags.ip, Buffer.from([10, 0, 0, 1])],
+      [registeredId, Buffer.from([0x2a, 3])],
     ],
   });
   expect(certificate.subjectAltName).toBe('DNS:a.example, email:a@b.example, IP Address:10.0.0.1, URI:spiffe://a/b');

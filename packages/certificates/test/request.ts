@@ -1,56 +1,49 @@
-/** Requests for certificates, written by the library. */
-import '../src/x509.ts';
-import { webcrypto } from 'node:crypto';
-import {
-  Extension,
-  Pkcs10CertificateRequestGenerator,
-  SubjectAlternativeNameExtension,
-  type JsonGeneralNames,
-} from '@peculiar/x509';
-import { exportKey } from '../src/keys.ts';
+/** Requests for certificates, in PKCS #10. */
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { tags } from '../src/der.ts';
+import { encodeBits, encodeElement, encodeObjectIdentifier, encodeSequence, encodeSet } from '../src/der-writer.ts';
+import { encodeExtension } from '../src/extensions.ts';
+import { algorithmOf } from '../src/issue.ts';
+import { encodePublicKey, exportKey, type KeyPair } from '../src/keys.ts';
+import { type NameParts, nameOf } from './test-authority.ts';
 
 export interface WantedRequest {
-  /** Parts of the subject in their order, such as `['CN', 'ann']`; a part may be an object identifier. */
-  readonly subject: readonly (readonly [part: string, value: string])[];
-  readonly alternativeNames?: JsonGeneralNames;
+  readonly subject: NameParts;
+  /** Alternative names, each with its tag. */
+  readonly names?: readonly (readonly [tag: number, content: Buffer])[];
   /** The value of the extension instead of names. */
   readonly malformedNames?: Buffer;
-  readonly algorithm?: keyof typeof algorithms;
+  readonly algorithm?: keyof typeof generators;
 }
 
-const rsaOf = (modulusLength: number) => ({
-  name: 'RSASSA-PKCS1-v1_5',
-  hash: 'SHA-256',
-  modulusLength,
-  publicExponent: new Uint8Array([1, 0, 1]),
-});
-
-const algorithms = {
-  'P-256': { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' },
-  'P-384': { name: 'ECDSA', namedCurve: 'P-384', hash: 'SHA-384' },
-  RSA: rsaOf(2048),
-  'RSA-512': rsaOf(512),
-  Ed25519: { name: 'Ed25519' },
-} as const;
+const generators = {
+  'P-256': () => generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+  'P-384': () => generateKeyPairSync('ec', { namedCurve: 'P-384' }),
+  RSA: () => generateKeyPairSync('rsa', { modulusLength: 2048 }),
+  'RSA-512': () => generateKeyPairSync('rsa', { modulusLength: 512 }),
+  Ed25519: () => generateKeyPairSync('ed25519'),
+} satisfies Record<string, () => KeyPair>;
 
 /** Request and private key, both in PEM. */
-export async function createRequest(
-  wanted: WantedRequest,
-): Promise<{ readonly request: string; readonly privateKey: string }> {
-  const { subject, alternativeNames, malformedNames, algorithm = 'P-256' } = wanted;
-  const signingAlgorithm = algorithms[algorithm];
-  const keys = (await webcrypto.subtle.generateKey(signingAlgorithm, true, [
-    'sign',
-    'verify',
-  ])) as webcrypto.CryptoKeyPair;
-  const made = await Pkcs10CertificateRequestGenerator.create({
-    name: subject.map(([part, value]) => ({ [part]: [value] })),
-    keys,
-    signingAlgorithm,
-    extensions: [
-      ...(alternativeNames ? [new SubjectAlternativeNameExtension(alternativeNames)] : []),
-      ...(malformedNames ? [new Extension('2.5.29.17', false, malformedNames)] : []),
-    ],
-  });
-  return { request: `${made.toString('pem')}\n`, privateKey: await exportKey(keys.privateKey) };
+export function createRequest(wanted: WantedRequest): { readonly request: string; readonly privateKey: string } {
+  const { subject, names = [], malformedNames, algorithm = 'P-256' } = wanted;
+  const { publicKey, privateKey }: KeyPair = generators[algorithm]();
+  const encodedNames = malformedNames ?? encodeSequence(...names.map(([tag, content]) => encodeElement(tag, content)));
+  const extensions = encodeSequence(encodeExtension('2.5.29.17', false, encodedNames));
+  const extensionRequest = encodeSequence(encodeObjectIdentifier('1.2.840.113549.1.9.14'), encodeSet(extensions));
+  const body = encodeSequence(
+    encodeElement(tags.integer, Buffer.from([0])),
+    nameOf(subject),
+    encodePublicKey(publicKey),
+    encodeElement(0xa0, extensionRequest),
+  );
+  return { request: toPem(encodeSigned(body, privateKey)), privateKey: exportKey(privateKey) };
 }
+
+function encodeSigned(body: Buffer, key: KeyObject): Buffer {
+  const { hash, identifier } = algorithmOf(key);
+  return encodeSequence(body, identifier, encodeBits(sign(hash, body, key)));
+}
+
+const toPem = (der: Buffer): string =>
+  `-----BEGIN CERTIFICATE REQUEST-----\n${der.toString('base64')}\n-----END CERTIFICATE REQUEST-----\n`;

@@ -1,19 +1,19 @@
-import { systemClock, systemRandom } from '@cluster-apiserver/base';
-import { type webcrypto, X509Certificate as OpenSslCertificate } from 'node:crypto';
-import { toGeneralName } from '../src/extensions.ts';
-import { type Credentials, exportKey, importKey, generateKeyPair } from '../src/keys.ts';
-import { createSerialNumber } from '../src/validity.ts';
+import { X509Certificate as OpenSslCertificate } from 'node:crypto';
+import { requireValue, systemClock, systemRandom } from '@cluster-apiserver/base';
+import { encodeSequence } from '../src/der-writer.ts';
 import {
-  BasicConstraintsExtension,
-  ExtendedKeyUsage,
-  ExtendedKeyUsageExtension,
-  Extension,
-  KeyUsageFlags,
-  KeyUsagesExtension,
-  SubjectAlternativeNameExtension,
-  X509Certificate,
-  X509CertificateGenerator,
-} from '../src/x509.ts';
+  encodeAlternativeNames,
+  encodeBasicConstraints,
+  encodeExtendedKeyUsage,
+  encodeExtension,
+  encodeKeyUsage,
+  extendedKeyUsages,
+  keyUsages,
+  toName,
+} from '../src/extensions.ts';
+import { issueCertificate, openIssuer } from '../src/issue.ts';
+import { type Credentials, encodePublicKey, exportKey, generateKeyPair, type KeyPair } from '../src/keys.ts';
+import { attributes, encodeName } from '../src/names.ts';
 
 /** An authority that issues whatever a test wants, good or bad. */
 export interface TestAuthority extends Credentials {
@@ -29,7 +29,7 @@ export interface Issued extends Credentials {
 
 export interface Wanted {
   /** Parts of the subject in their order, such as `['CN', 'ann']`. */
-  readonly subject: readonly (readonly [part: string, value: string])[];
+  readonly subject: NameParts;
   /** From now; negative for the past. */
   readonly validHours?: readonly [from: number, to: number];
   readonly usages?: readonly string[];
@@ -37,15 +37,31 @@ export interface Wanted {
   readonly hosts?: readonly string[];
   readonly authority?: boolean;
   readonly pathLength?: number;
-  readonly keyUsage?: KeyUsageFlags;
+  /** Bits. */
+  readonly keyUsage?: number;
   /** Those of another one; new ones otherwise. */
-  readonly keys?: webcrypto.CryptoKeyPair;
+  readonly keys?: KeyPair;
   /** Numbers of extensions that are unknown, or that mean too much. */
   readonly criticalExtensions?: readonly string[];
 }
 
-export const serverUsage: string = ExtendedKeyUsage.serverAuth;
-export const { digitalSignature } = KeyUsageFlags;
+export type NameParts = readonly (readonly [part: string, value: string])[];
+
+export const serverUsage: string = extendedKeyUsages.serverAuth;
+export const { digitalSignature } = keyUsages;
+
+const parts: ReadonlyMap<string, string> = new Map([
+  ['CN', attributes.commonName],
+  ['O', attributes.organization],
+  ['OU', attributes.unit],
+  ['E', '1.2.840.113549.1.9.1'],
+]);
+
+/** A part is one of these letters, or an object identifier. */
+export const nameOf = (subject: NameParts): Buffer =>
+  encodeName(
+    subject.map(([part, value]) => [part.includes('.') ? part : requireValue(parts.get(part)), value] as const),
+  );
 
 export const testAuthority = (name: string, wanted: Partial<Wanted> = {}): Promise<TestAuthority> =>
   made({ subject: [['CN', name]], authority: true, usages: [], ...wanted }, undefined);
@@ -70,31 +86,28 @@ async function made(
 const hourMs = 3_600_000;
 
 async function certificate(wanted: Wanted, issuer: Credentials | undefined): Promise<Credentials> {
-  const {
-    subject,
-    validHours: [from, to] = [-1, 1],
-    usages = [ExtendedKeyUsage.clientAuth],
-    authority = false,
-  } = wanted;
+  const { validHours: [from, to] = [-1, 1], usages = [extendedKeyUsages.clientAuth], authority = false } = wanted;
   const keys = wanted.keys ?? (await generateKeyPair());
-  const name = subject.map(([part, value]) => ({ [part]: [value] }));
-  const issued = await X509CertificateGenerator.create({
-    serialNumber: createSerialNumber(systemRandom()),
-    notBefore: new Date(systemClock.now() + from * hourMs),
-    notAfter: new Date(systemClock.now() + to * hourMs),
-    subject: name,
-    issuer: issuer ? new X509Certificate(issuer.certificate).subjectName : name,
-    publicKey: keys.publicKey,
-    signingKey: issuer ? await importKey(issuer) : keys.privateKey,
-    extensions: [
-      new BasicConstraintsExtension(authority, wanted.pathLength, true),
-      ...(wanted.keyUsage === undefined ? [] : [new KeyUsagesExtension(wanted.keyUsage, true)]),
-      ...(usages.length > 0 ? [new ExtendedKeyUsageExtension([...usages])] : []),
-      ...(wanted.hosts ? [new SubjectAlternativeNameExtension(wanted.hosts.map(toGeneralName))] : []),
-      ...(wanted.criticalExtensions ?? []).map((type) => new Extension(type, true, Buffer.from('3000', 'hex'))),
-    ],
-  });
-  return { certificate: `${issued.toString('pem')}\n`, privateKey: await exportKey(keys.privateKey) };
+  const subject = nameOf(wanted.subject);
+  const by = issuer ? openIssuer(issuer) : { encodedName: subject, key: keys.privateKey, keyId: undefined };
+  const issued = await issueCertificate(
+    by,
+    {
+      subject,
+      publicKey: encodePublicKey(keys.publicKey),
+      notBeforeMs: systemClock.now() + from * hourMs,
+      notAfterMs: systemClock.now() + to * hourMs,
+      extensions: [
+        encodeBasicConstraints(authority, wanted.pathLength),
+        ...encodeKeyUsage(wanted.keyUsage ?? 0),
+        ...encodeExtendedKeyUsage(usages),
+        ...encodeAlternativeNames((wanted.hosts ?? []).map(toName)),
+        ...(wanted.criticalExtensions ?? []).map((type) => encodeExtension(type, true, encodeSequence())),
+      ],
+    },
+    systemRandom(),
+  );
+  return { certificate: issued, privateKey: exportKey(keys.privateKey) };
 }
 
 /** As TLS gives them. */

@@ -32,14 +32,12 @@ let stops: (() => Promise<void>)[];
 beforeAll(async () => {
   authority = await testAuthority('the authority', { validHours: [-1, 100_000] });
   shortLived = await testAuthority('the authority');
-  pem = (
-    await createRequest({
-      subject: [
-        ['O', 'devs'],
-        ['CN', 'ann'],
-      ],
-    })
-  ).request;
+  pem = createRequest({
+    subject: [
+      ['O', 'devs'],
+      ['CN', 'ann'],
+    ],
+  }).request;
 });
 beforeEach(() => {
   clock = fakeClock(new X509Certificate(shortLived.certificate).validFromDate.getTime() + hourMs);
@@ -211,7 +209,7 @@ describe('a request is not signed', () => {
 
   test('if it is larger than certificates that TLS transports, and fails', async () => {
     const groups = Array.from({ length: 1_000 }, (_, at) => ['O', `${at}-${'x'.repeat(60)}`] as const);
-    const large = (await createRequest({ subject: groups })).request;
+    const large = createRequest({ subject: groups }).request;
     work(signRequests);
     await request('a', { request: Buffer.from(large).toString('base64') });
     await decide('a', 'Approved');

@@ -45,7 +45,7 @@ describeWithKubectl('kubectl gets certificates', () => {
       ['O', 'devs'],
       ['CN', 'ann'],
     ] as const;
-    const { request, privateKey } = await createRequest({ subject });
+    const { request, privateKey } = createRequest({ subject });
     await kubectl.stdoutOf('create -f -', requestOf('ann', request, { expirationSeconds: 600 }));
     expect(await conditionOf('ann')).toBe('Pending');
     await kubectl.stdoutOf('certificate approve ann');
@@ -64,7 +64,7 @@ describeWithKubectl('kubectl gets certificates', () => {
   });
 
   test('a denied request, one of another signer and one of other usages get no certificate', async () => {
-    const { request } = await createRequest({ subject: [['CN', 'bob']] });
+    const { request } = createRequest({ subject: [['CN', 'bob']] });
     await kubectl.stdoutOf('create -f -', requestOf('denied', request));
     await kubectl.stdoutOf('certificate deny denied');
     await kubectl.stdoutOf('create -f -', requestOf('elsewhere', request, { signerName: 'example.com/own' }));
@@ -78,7 +78,7 @@ describeWithKubectl('kubectl gets certificates', () => {
   });
 
   test('a key that authentication would not trust is refused at once', async () => {
-    const { request } = await createRequest({ subject: [['CN', 'bob']], algorithm: 'RSA-512' });
+    const { request } = createRequest({ subject: [['CN', 'bob']], algorithm: 'RSA-512' });
     const refused = await kubectl.run('create -f -', requestOf('weak', request));
     expect(refused).toMatchObject({ code: 1, error: expect.stringContaining('the key is weak') });
   });
