@@ -85,12 +85,20 @@ interface Correlation {
   readonly isLive: boolean;
 }
 
+/** Values that are visited in one step, and rules that are evaluated if each takes less than a turn. */
+const valuesPerStep = 200;
+const rulesPerStep = 20;
+
 class RuleValidator {
   readonly #values = new TypedValues();
   readonly #unchanged = new UnchangedValues();
   readonly #budget: RuleBudget;
   readonly #warn: (text: string) => void;
   #warnings = 0;
+  #visited = 0;
+  #evaluated = 0;
+  /** Whether the values around the current one are. */
+  #isPrepared = false;
 
   constructor(budget: RuleBudget, warn: (text: string) => void) {
     this.#budget = budget;
@@ -106,19 +114,33 @@ class RuleValidator {
     at: Problems,
   ): SyncTask<boolean> {
     if (value === null || value === undefined) return true;
-    if (node.rules.length > 0) {
-      if (this.#budget.isSpent) return outOfBudget(at, node.schema);
+    if (++this.#visited % valuesPerStep === 0) yield;
+    if (node.rules.length > 0 && this.#budget.isSpent) return outOfBudget(at, node.schema);
+    // With all that is in them.
+    const isFirst = node.rules.length > 0 && !this.#isPrepared;
+    if (isFirst) {
       yield* this.#values.prepare(node.schema, value);
       yield* this.#values.prepare(node.schema, current);
+      this.#isPrepared = true;
     }
+    const goesOn = yield* this.#validate(node, value, current, correlation, at);
+    if (isFirst) this.#isPrepared = false;
+    return goesOn;
+  }
+
+  *#validate(
+    node: RuleNode,
+    value: unknown,
+    current: unknown,
+    correlation: Correlation | undefined,
+    at: Problems,
+  ): SyncTask<boolean> {
     const forgives = (): boolean =>
       correlation !== undefined && this.#unchanged.has(correlation.value, correlation.current);
     for (const rule of node.rules) {
       const subject = { schema: node.schema, self: value, oldSelf: current };
       if (!(yield* this.#evaluate(rule, subject, forgives, at))) return false;
-      yield;
     }
-    yield;
     if (Array.isArray(value)) return yield* this.#validateItems(node, value, current, correlation, at);
     return isJsonObject(value) ? yield* this.#validateMembers(node, value, current, correlation, at) : true;
   }
@@ -169,6 +191,7 @@ class RuleValidator {
   ): SyncTask<boolean> {
     const oldSelfIsOptional = declaration.optionalOldSelf === true;
     if (condition.readsOldSelf && !oldSelfIsOptional && (of.oldSelf === undefined || of.oldSelf === null)) return true;
+    if (++this.#evaluated % rulesPerStep === 0) yield;
     const subject = { ...of, values: this.#values, oldSelfIsOptional };
     const { value, error, spent } = yield* evaluateRule(condition.expression, subject, callLimits);
     if (!this.#budget.spend(spent)) return outOfBudget(at, of.schema);
@@ -223,7 +246,7 @@ function* entriesByStep(schema: Schema, current: unknown): SyncTask<ReadonlyMap<
   for (const entry of current) {
     const step = findEntryStep(schema, entry);
     if (step !== undefined) entries.set(step, entry);
-    yield;
+    if (entries.size % valuesPerStep === 0) yield;
   }
   return entries;
 }

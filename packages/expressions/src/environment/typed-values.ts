@@ -11,7 +11,16 @@ import { EvaluationError, type MapEntry, MapValue, type Value } from '../values/
 import { mapValues, ruleMember } from './schema-type.ts';
 
 /** From this many entries on a list is made into values in steps, before an expression reads it. */
-const largeListMin = 2_048;
+const largeListMin = 256;
+/** Parts of a value that are looked at, or made, in one step. */
+const partsPerStep = 1_000;
+
+/** Whether a value may hold a list. A map of simple values may be large, and is not looked into. */
+const mayHoldList = (schema: Schema): boolean => {
+  if (schema.type !== 'object') return schema.type === 'list';
+  const values = mapValues(schema);
+  return !values || mayHoldList(values);
+};
 
 /**
  * JSON as values of the types that rules of its structural schema know. A value is made when it is read, once for all
@@ -30,27 +39,35 @@ export class TypedValues {
     return value;
   }
 
-  /** Makes the large lists, which would take too long when an expression reads them. */
-  *prepare(schema: Schema, json: unknown): SyncTask<void> {
-    if (schema.type === 'list' && Array.isArray(json)) yield* this.#prepareList(schema, json);
-    else if (schema.type === 'object' && isJsonObject(json))
-      for (const [name, member] of Object.entries(json)) {
-        if (typeof member !== 'object') continue;
-        const inner = ruleMember(schema, name);
-        if (inner?.type === 'object' || inner?.type === 'list') yield* this.prepare(inner, member);
-      }
-    yield;
+  /** Makes the large lists in a value, which would take too long when an expression reads them. */
+  *prepare(whole: Schema, value: unknown): SyncTask<void> {
+    const lists: { readonly schema: ListSchema; readonly json: readonly unknown[] }[] = [];
+    const open: [Schema, unknown][] = [[whole, value]];
+    let visited = 0;
+    for (let next = open.pop(); next; next = open.pop()) {
+      const [schema, json] = next;
+      if (++visited % partsPerStep === 0) yield;
+      if (schema.type === 'list' && Array.isArray(json)) {
+        const { items } = schema;
+        if (json.length >= largeListMin) lists.push({ schema, json });
+        if (mayHoldList(items)) for (const entry of json) open.push([items, entry]);
+      } else if (schema.type === 'object' && isJsonObject(json))
+        for (const name in json) {
+          const member = getOwn(json, name);
+          const inner = typeof member === 'object' ? ruleMember(schema, name) : undefined;
+          if (inner && mayHoldList(inner)) open.push([inner, member]);
+        }
+    }
+    // Those inside come later.
+    for (const { schema, json } of lists.toReversed()) yield* this.#prepareList(schema, json);
   }
 
   *#prepareList(schema: ListSchema, json: readonly unknown[]): SyncTask<void> {
-    const { items } = schema;
-    if (items.type === 'object' || items.type === 'list') for (const entry of json) yield* this.prepare(items, entry);
-    if (json.length < largeListMin || this.#made.has(json)) return;
     const list: Value[] = [];
     try {
       for (const [index, entry] of json.entries()) {
-        list.push(this.valueOf(items, entry));
-        if (index % largeListMin === 0) yield;
+        list.push(this.valueOf(schema.items, entry));
+        if (index % partsPerStep === 0) yield;
       }
     } catch (error) {
       // The expression that reads it fails in the same way.

@@ -67,6 +67,11 @@ export class Budget implements Mark {
     this.charge(steps);
   }
 
+  /** For work that was charged before it is done. */
+  useTurn(steps: number): void {
+    this.pauseBelow += steps;
+  }
+
   /** Where an interrupted evaluation was, with a turn of its own. */
   goOnAt(mark: Mark): void {
     this.restore(mark);

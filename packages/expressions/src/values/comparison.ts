@@ -7,16 +7,10 @@ type Container = readonly Value[] | MapValue;
 
 export const isContainer = (value: Value): value is Container => Array.isArray(value) || value instanceof MapValue;
 
-interface Pairs {
-  readonly pairs: Iterator<readonly [Value, Value | undefined]>;
-  /** What finding a pair takes. */
-  readonly steps: number;
-}
-
 /** Whether two lists or maps are equal, found out in steps: an object of megabytes takes longer than a turn. */
 export class Comparison {
   /** From the outside in, each with what is left to compare in it. */
-  readonly #open: Pairs[] = [];
+  readonly #open: Iterator<readonly [Value, Value | undefined]>[] = [];
   #areEqual: boolean;
 
   constructor(left: Container, right: Value, budget: Budget) {
@@ -27,8 +21,8 @@ export class Comparison {
   proceed(budget: Budget): boolean | undefined {
     for (let inner = this.#open.at(-1); this.#areEqual && inner; inner = this.#open.at(-1)) {
       if (budget.isTurnOver) return undefined;
-      budget.charge(inner.steps);
-      const { done, value } = inner.pairs.next();
+      budget.useTurn(1);
+      const { done, value } = inner.next();
       if (done === true) this.#open.pop();
       else this.#areEqual = this.#compare(value[0], value[1], budget);
     }
@@ -44,12 +38,13 @@ export class Comparison {
     if (left instanceof MapValue) {
       if (!(right instanceof MapValue) || left.size !== right.size) return false;
       budget.charge(left.size);
-      this.#open.push({ pairs: valuesOfBoth(left, right), steps: 0 });
+      this.#open.push(valuesOfBoth(left, right));
     } else {
       if (!Array.isArray(right) || left.length !== right.length) return false;
       budget.charge(left.length);
       const unordered = pairsByIdentity(left, right);
-      this.#open.push(unordered ? { pairs: unordered, steps: 1 } : { pairs: elementsOfBoth(left, right), steps: 0 });
+      if (unordered) budget.charge(2 * left.length);
+      this.#open.push(unordered ?? elementsOfBoth(left, right));
     }
     return true;
   }
