@@ -84,9 +84,11 @@ const parametersOf = (all: unknown): object[] =>
 
 const bodyOf = ({ content, ...rest }: Message): object => ({
   ...rest,
-  content: mapOf((content as { readonly additionalProperties: Named }).additionalProperties, ({ schema }) => ({
-    schema: schemaOf(schema as Message),
-  })),
+  ...(content !== undefined && {
+    content: mapOf((content as { readonly additionalProperties: Named }).additionalProperties, ({ schema }) => ({
+      schema: schemaOf(schema as Message),
+    })),
+  }),
 });
 
 const schemasOf = (all: unknown): object =>

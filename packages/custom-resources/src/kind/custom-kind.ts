@@ -19,7 +19,7 @@ import {
   fieldNames,
   memberSchema,
   type ObjectSchema,
-  publicationOf,
+  publishedName,
   validateParts,
   validateValue,
 } from '@cluster-apiserver/model/schema';
@@ -30,6 +30,7 @@ import { compileSchema } from '../schema/compile-schema.ts';
 import { type JsonPath, parseJsonPath } from '../json-path.ts';
 import { columnsOf } from './columns.ts';
 import type { Definition, DefinedVersion, ScalePaths } from './definition.ts';
+import { publicationOfKind, publicationOfList } from './open-api.ts';
 import { scaleSubresource, validateScale } from './scale.ts';
 
 const statusSubresource: FieldSubresource = {
@@ -97,13 +98,19 @@ function* versionOf(common: Common, declared: DefinedVersion, all: readonly Defi
   const compiled = yield* compileSchema(described);
   // Those of a valid definition have no problems.
   const rules = yield* compileRules(compiled, new Problems());
+  const selectable = (declared.selectableFields ?? []).map(({ jsonPath }) => jsonPath.slice(1));
+  const names = { group, version, kind };
   const schema: ObjectSchema<KubeObject> = {
     ...compiled,
-    publication: publicationOf({ group, version, kind }, described.description ?? ''),
+    publication: publicationOfKind(names, described, selectable),
   };
+  const ofList = publicationOfList(
+    { group, version, kind: listKind },
+    { kind, plural, item: publishedName(names) },
+    selectable,
+  );
   const { status, scale } = declared.subresources ?? {};
   const fieldSubresources = [...(status ? [statusSubresource] : []), ...(scale ? [scaleSubresource(scale)] : [])];
-  const selectable = (declared.selectableFields ?? []).map(({ jsonPath }) => jsonPath.slice(1));
   const apiVersion = `${group}/${version}`;
   return {
     ...common,
@@ -111,7 +118,7 @@ function* versionOf(common: Common, declared: DefinedVersion, all: readonly Defi
     apiVersion,
     description: described.description ?? '',
     schema,
-    listSchema: listOf(schema, { group, version, kind: listKind }, plural),
+    listSchema: { ...listOf(schema, { group, version, kind: listKind }, plural), publication: ofList },
     hasProtobuf: false,
     isServed: declared.served,
     ...(declared.deprecated && {

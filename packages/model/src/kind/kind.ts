@@ -3,15 +3,8 @@ import { canonicalForm } from '../codec/canonical-form.ts';
 import type { Problems } from '../problems.ts';
 import { listMeta, objectMeta, typeMeta } from '../schema/common.ts';
 import { publicationOf } from '../schema/publication.ts';
-import {
-  field,
-  type FieldDeclarations,
-  fieldNames,
-  type GroupVersionKind,
-  list,
-  type ObjectSchema,
-  object,
-} from '../schema/schema.ts';
+import type { GroupVersionKind } from '../schema/group-version-kind.ts';
+import { field, type FieldDeclarations, fieldNames, list, type ObjectSchema, object } from '../schema/schema.ts';
 import { type NameRules, subdomainNames } from '../validation/names.ts';
 import { type ApiVersion, type FieldSubresource, type Verb, verbs, type WriteContext } from './api-version.ts';
 import { type Conversion, renaming } from './conversion.ts';

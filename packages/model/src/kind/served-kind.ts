@@ -1,5 +1,6 @@
 import type { KubeObject } from './object.ts';
-import type { GroupVersionKind, ObjectSchema } from '../schema/schema.ts';
+import type { GroupVersionKind } from '../schema/group-version-kind.ts';
+import type { ObjectSchema } from '../schema/schema.ts';
 import type { Column } from './table/column.ts';
 
 /** The properties of a kind that decoding and encoding its objects need. */

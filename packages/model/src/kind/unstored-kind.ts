@@ -1,6 +1,7 @@
 import { objectMeta, typeMeta } from '../schema/common.ts';
 import { publicationOf } from '../schema/publication.ts';
-import { field, type FieldDeclarations, type GroupVersionKind, object } from '../schema/schema.ts';
+import type { GroupVersionKind } from '../schema/group-version-kind.ts';
+import { field, type FieldDeclarations, object } from '../schema/schema.ts';
 import type { EncodableKind } from './served-kind.ts';
 
 /** A kind whose objects are created and answered, but not stored. */

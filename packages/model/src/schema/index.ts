@@ -13,8 +13,11 @@ export {
 export { decodeBase64 } from './base64.ts';
 export { fieldNames } from './schema.ts';
 export { decode, WrongTypeError } from './decode.ts';
-export { collectDefinitions, type Dialect, type JsonSchema, toJsonSchema } from './json-schema.ts';
-export { publicationOf, sharedPublication } from './publication.ts';
+export type { Publication } from './schema.ts';
+export type { GroupVersionKind } from './group-version-kind.ts';
+export { collectDefinitions, toJsonSchema } from './json-schema.ts';
+export type { Dialect, JsonSchema } from './open-api.ts';
+export { publicationOf, publishedName, sharedPublication } from './publication.ts';
 export { emptied, structural, type StructuralOptions, unstructured } from './structural.ts';
 export { UnchangedValues } from './unchanged-values.ts';
 export { validateParts } from './validate-parts.ts';
@@ -35,7 +38,6 @@ export {
   map,
   withNumber,
   type ValueOf,
-  type GroupVersionKind,
   int32,
   int64,
   intOrString,

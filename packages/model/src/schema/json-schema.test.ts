@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { objectMeta } from './common.ts';
-import { collectDefinitions, type Dialect, toJsonSchema } from './json-schema.ts';
+import { collectDefinitions, toJsonSchema } from './json-schema.ts';
+import type { Dialect } from './open-api.ts';
 import { publicationOf, publishedName, sharedPublication } from './publication.ts';
 import { any, boolean, jsonField, int32, int64, list, microTime, object, string, stringMap, time } from './schema.ts';
 

@@ -1,5 +1,6 @@
 import { isOfKubernetes } from '../kind/kubernetes-groups.ts';
-import type { GroupVersionKind, Publication } from './schema.ts';
+import type { GroupVersionKind } from './group-version-kind.ts';
+import type { Publication } from './schema.ts';
 
 /** How the form of a kind is published. */
 export const publicationOf = (

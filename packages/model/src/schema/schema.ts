@@ -3,6 +3,8 @@ import type { ValueRules } from './value-rules.ts';
 import { isJsonObject } from '../json/json-object.ts';
 import type { Integer } from '../json/raw-number.ts';
 import type { Problems } from '../problems.ts';
+import type { GroupVersionKind } from './group-version-kind.ts';
+import type { Dialect, JsonSchema } from './open-api.ts';
 
 /**
  * Schemas of objects, as data. Decoding with its type errors, pruning of unknown fields, the canonical form, field
@@ -132,11 +134,8 @@ export interface Publication {
   readonly required?: readonly string[];
   /** The kind whose objects have this form. */
   readonly groupVersionKind?: GroupVersionKind;
-}
-export interface GroupVersionKind {
-  readonly group: string;
-  readonly version: string;
-  readonly kind: string;
+  /** Writes the definition, if it says more than the schema. */
+  readonly document?: (dialect: Dialect) => JsonSchema;
 }
 /** Whatever the client sent, such as the field sets in managedFields. */
 export interface AnySchema extends Constraints {

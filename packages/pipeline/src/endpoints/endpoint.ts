@@ -61,8 +61,7 @@ export interface OperationObject {
 }
 
 export interface RequestBody {
-  /** Undefined for a patch, whose media type determines what it looks like. */
-  readonly schema: ObjectSchema | undefined;
+  readonly schema: ObjectSchema;
   readonly types: readonly string[];
   readonly required: boolean;
 }
@@ -70,7 +69,8 @@ export interface RequestBody {
 export interface OperationResponse {
   readonly code: number;
   readonly description: string;
-  readonly schema: ObjectSchema;
+  /** Undefined for a response whose body is not described. */
+  readonly schema: ObjectSchema | undefined;
 }
 
 type PathScope = Exclude<EndpointScope, 'subresource'>;

@@ -1,6 +1,6 @@
 /** What operations have in common: responses, media types and IDs. */
 import type { ApiVersion, ServedKind } from '@cluster-apiserver/model/kind';
-import type { ObjectSchema } from '@cluster-apiserver/model/schema';
+import { object, type ObjectSchema, sharedPublication } from '@cluster-apiserver/model/schema';
 import type { OperationResponse, RequestBody } from './endpoint.ts';
 
 export const ok = (schema: ObjectSchema): OperationResponse => ({ code: 200, description: 'OK', schema });
@@ -18,9 +18,12 @@ export const responsesOfCreate = (schema: ObjectSchema): readonly OperationRespo
 ];
 export const responsesOfUpdate = (schema: ObjectSchema): readonly OperationResponse[] => [ok(schema), created(schema)];
 
+/** Its media type determines what it looks like. */
+const patchSchema = object({}, { publication: sharedPublication('Patch', 'A change of an object.') });
+
 /** Custom kinds lack the rules by which a strategic merge patch merges lists. */
 export const patchBody = ({ isCustom }: ServedKind): RequestBody => ({
-  schema: undefined,
+  schema: patchSchema,
   types: [
     'application/apply-patch+yaml',
     'application/json-patch+json',
@@ -39,7 +42,9 @@ export const mediaTypesOf = ({ hasProtobuf }: ServedKind): readonly string[] => 
 
 /** Media types of watch events. YAML cannot be streamed. */
 export const streamTypesOf = (kind: ApiVersion): readonly string[] =>
-  mediaTypesOf(kind).flatMap((type) => (type === 'application/yaml' ? [] : [`${type};stream=watch`]));
+  kind.isCustom
+    ? []
+    : mediaTypesOf(kind).flatMap((type) => (type === 'application/yaml' ? [] : [`${type};stream=watch`]));
 
 /** How operation IDs name one object: `NamespacedRobot`. */
 export const objectName = ({ namespaced, kind }: ServedKind): string => `${namespaced ? 'Namespaced' : ''}${kind}`;

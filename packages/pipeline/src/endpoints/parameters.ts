@@ -72,12 +72,14 @@ const listParameters = [
 
 /** The query parameters of each verb. */
 export const parametersOf = {
-  get: selectParameters('pretty'),
-  write: selectParameters('pretty', 'dryRun', 'fieldManager', 'fieldValidation'),
-  patch: selectParameters('pretty', 'dryRun', 'fieldManager', 'fieldValidation', 'force'),
-  delete: selectParameters('pretty', ...deleteParameters),
-  deleteCollection: selectParameters('pretty', ...deleteParameters, ...listParameters),
-  list: selectParameters('pretty', 'allowWatchBookmarks', 'watch', ...listParameters),
+  /** Of every path. */
+  path: selectParameters('pretty'),
+  get: [],
+  write: selectParameters('dryRun', 'fieldManager', 'fieldValidation'),
+  patch: selectParameters('dryRun', 'fieldManager', 'fieldValidation', 'force'),
+  delete: selectParameters(...deleteParameters),
+  deleteCollection: selectParameters(...deleteParameters, ...listParameters),
+  list: selectParameters('allowWatchBookmarks', 'watch', ...listParameters),
 };
 
 function stringParameter(description: string): Omit<Parameter, 'name'> {

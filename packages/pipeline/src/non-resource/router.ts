@@ -69,4 +69,8 @@ const notAllowed = (): ApiResponse => {
   throw new StatusError('MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
 };
 
-const notFound = ({ auditId }: AuthenticatedContext): ApiResponse => textResponse(auditId, 404, '404 page not found\n');
+/** As in kube-apiserver, a document that does not exist is answered without a body. */
+const notFound = ({ auditId, info }: AuthenticatedContext): ApiResponse =>
+  info.path.startsWith('/openapi/v3/')
+    ? { status: 404, headers: { 'audit-id': auditId, 'cache-control': 'no-cache, private' } }
+    : textResponse(auditId, 404, '404 page not found\n');

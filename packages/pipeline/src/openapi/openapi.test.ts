@@ -123,7 +123,7 @@ test.each([
   expect(codes(item?.patch)).toEqual(['200', '201', '401']);
   expect(codes(item?.delete)).toEqual(['200', '202', '401']);
   for (const code of ['200', '202'])
-    expect(item?.delete?.responses[code]?.content['application/json']).toEqual({
+    expect(item?.delete?.responses[code]?.content?.['application/json']).toEqual({
       schema: { $ref: `#/components/schemas/${deleted}` },
     });
 });

@@ -1,5 +1,5 @@
 import type { ApiVersion, Review } from '@cluster-apiserver/model/kind';
-import { type GroupVersionKind, type ObjectSchema, statusSchema } from '@cluster-apiserver/model/schema';
+import type { GroupVersionKind, ObjectSchema } from '@cluster-apiserver/model/schema';
 import type { EndpointMethod, OperationObject, OperationResponse } from '../endpoints/endpoint.ts';
 import { endpointsOf } from '../endpoints/endpoints.ts';
 import { groupVersionWords } from '../endpoints/operation-parts.ts';
@@ -13,7 +13,7 @@ export interface Operation extends OperationObject {
   readonly target: GroupVersionKind;
 }
 
-const unauthorized: OperationResponse = { code: 401, description: 'Unauthorized', schema: statusSchema };
+const unauthorized: OperationResponse = { code: 401, description: 'Unauthorized', schema: undefined };
 
 export const operationsOf = (kind: ApiVersion | Review): readonly Operation[] =>
   endpointsOf(kind).map(({ path, method, target, operation }) => ({
@@ -35,14 +35,15 @@ const lowerCaseMethods: { readonly [Method in EndpointMethod]: Lowercase<Method>
 
 /** The schemas of bodies and responses. */
 export const schemasOf = ({ body, responses }: Operation): ObjectSchema[] => [
-  ...(body?.schema ? [body.schema] : []),
-  ...responses.map(({ schema }) => schema),
+  ...(body ? [body.schema] : []),
+  ...responses.flatMap(({ schema }) => schema ?? []),
 ];
 
 /** The placeholders of a path. */
 export const pathParameters = (path: string): readonly Parameter[] =>
-  [...path.matchAll(/\{(namespace|name)\}/g)].map(([, name]) =>
-    name === 'namespace'
-      ? { name, type: 'string', description: 'The namespace of the objects.' }
-      : { name: 'name', type: 'string', description: 'The name of the object.' },
-  );
+  placeholders.filter(({ name }) => path.includes(`{${name}}`));
+
+const placeholders: readonly Parameter[] = [
+  { name: 'name', type: 'string', description: 'The name of the object.' },
+  { name: 'namespace', type: 'string', description: 'The namespace of the objects.' },
+];

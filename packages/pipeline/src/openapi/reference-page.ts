@@ -68,7 +68,7 @@ ${formatTable(
   Object.entries(operation.responses).map(([code, { description, content }]) => [
     code,
     escapeHtml(description),
-    describeContent(content),
+    content ? describeContent(content) : '',
   ]),
 )}
 </section>`;

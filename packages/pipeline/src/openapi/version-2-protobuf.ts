@@ -73,7 +73,8 @@ function encodeOperation(to: ProtobufWriter, one: Operation): void {
 
 function encodeResponse(to: ProtobufWriter, answer: Response): void {
   text(to, 1, answer.description);
-  writeNested(to, 2, (item) => writeNested(item, 1, (message) => schema(message, answer.schema)));
+  if (answer.schema)
+    writeNested(to, 2, (item) => writeNested(item, 1, (message) => schema(message, answer.schema ?? {})));
 }
 
 function encodeParameters(to: ProtobufWriter, number: number, all: readonly Parameter[] = []): void {

@@ -2,7 +2,7 @@ import type { ApiVersion, Review } from '@cluster-apiserver/model/kind';
 import { type Dialect, type JsonSchema, toJsonSchema } from '@cluster-apiserver/model/schema';
 import { documentJson, type DocumentPart, documentParts } from './document-parts.ts';
 import { type Operation, pathParameters } from './operations.ts';
-import type { Parameter } from '../endpoints/parameters.ts';
+import { type Parameter, parametersOf } from '../endpoints/parameters.ts';
 
 /** The parts of OpenAPI 2.0 that this server writes, for clients without support for version 3. */
 export interface Document2 {
@@ -21,7 +21,7 @@ interface Operation2 {
   readonly consumes: readonly string[];
   readonly produces: readonly string[];
   readonly parameters: readonly Parameter2[];
-  readonly responses: Readonly<Record<string, { readonly description: string; readonly schema: JsonSchema }>>;
+  readonly responses: Readonly<Record<string, { readonly description: string; readonly schema?: JsonSchema }>>;
   readonly [extension: `x-kubernetes-${string}`]: unknown;
 }
 interface Parameter2 {
@@ -47,7 +47,10 @@ export const documentJson2 = (begin: object, parts: Iterable<DocumentPart<PathIt
 
 const formatPathItem = (path: string, operations: readonly Operation[]): PathItem2 => ({
   ...Object.fromEntries(operations.map((one) => [one.method, formatOperation(one)])),
-  parameters: pathParameters(path).map((one) => ({ ...parameter('path')(one), required: true })),
+  parameters: [
+    ...pathParameters(path).map((one) => ({ ...parameter('path')(one), required: true as const })),
+    ...parametersOf.path.map(parameter('query')),
+  ],
 });
 
 const formatOperation = (one: Operation): Operation2 => ({
@@ -60,7 +63,7 @@ const formatOperation = (one: Operation): Operation2 => ({
   responses: Object.fromEntries(
     one.responses.map(({ code, description, schema }) => [
       code,
-      { description, schema: toJsonSchema(schema, dialect) },
+      { description, ...(schema && { schema: toJsonSchema(schema, dialect) }) },
     ]),
   ),
   'x-kubernetes-action': one.action,
@@ -75,7 +78,7 @@ const formatBodyParameter = ({ body }: Operation): Parameter2[] =>
           in: 'body',
           ...(body.required && { required: true }),
           description: 'Request body.',
-          schema: body.schema ? toJsonSchema(body.schema, dialect) : { type: 'object' },
+          schema: toJsonSchema(body.schema, dialect),
         },
       ]
     : [];

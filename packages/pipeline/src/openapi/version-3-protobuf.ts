@@ -2,7 +2,7 @@ import { encodeWith, type ProtobufWriter, writeNested } from '@cluster-apiserver
 import type { JsonSchema } from '@cluster-apiserver/model/schema';
 import { encodeExtensions, flag, named, text, texts } from './protobuf-fields.ts';
 import type { DocumentPart } from './document-parts.ts';
-import type { Document3, Operation3, Parameter3, PathItem3 } from './version-3.ts';
+import type { Content, Document3, Operation3, Parameter3, PathItem3 } from './version-3.ts';
 
 /** The served name first; the second is the one that client-go requests. */
 export const protobuf3Types = [
@@ -69,7 +69,7 @@ function encodeOperation(to: ProtobufWriter, one: Operation3): void {
     named(message, 2, responses, (either, { description, content }) =>
       writeNested(either, 1, (response) => {
         text(response, 1, description);
-        encodeContent(response, 3, content);
+        if (content) encodeContent(response, 3, content);
       }),
     ),
   );
@@ -89,7 +89,7 @@ function encodeParameters(to: ProtobufWriter, number: number, all: readonly Para
     );
 }
 
-const encodeContent = (to: ProtobufWriter, number: number, content: Operation3['responses'][string]['content']): void =>
+const encodeContent = (to: ProtobufWriter, number: number, content: Content): void =>
   writeNested(to, number, (types) =>
     named(types, 1, content, (message, { schema }) =>
       writeNested(message, 1, (item) => encodeSchemaOrReference(item, schema)),

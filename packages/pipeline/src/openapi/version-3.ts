@@ -2,7 +2,7 @@ import type { ApiVersion, Review } from '@cluster-apiserver/model/kind';
 import { type Dialect, type JsonSchema, toJsonSchema, type ObjectSchema } from '@cluster-apiserver/model/schema';
 import { documentJson, type DocumentPart, documentParts } from './document-parts.ts';
 import { type Operation, pathParameters } from './operations.ts';
-import type { Parameter } from '../endpoints/parameters.ts';
+import { type Parameter, parametersOf } from '../endpoints/parameters.ts';
 
 /** The parts of OpenAPI 3.0 that this server writes. */
 export interface Document3 {
@@ -20,7 +20,7 @@ export interface Operation3 {
   readonly description: string;
   readonly parameters: readonly Parameter3[];
   readonly requestBody?: { readonly required?: true; readonly content: Content };
-  readonly responses: Readonly<Record<string, { readonly description: string; readonly content: Content }>>;
+  readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: Content }>>;
   readonly [extension: `x-kubernetes-${string}`]: unknown;
 }
 export interface Parameter3 {
@@ -30,7 +30,7 @@ export interface Parameter3 {
   readonly description: string;
   readonly schema: JsonSchema;
 }
-type Content = Readonly<Record<string, { readonly schema: JsonSchema }>>;
+export type Content = Readonly<Record<string, { readonly schema: JsonSchema }>>;
 
 const dialect: Dialect = { references: '#/components/schemas/', describedReferences: false };
 
@@ -46,7 +46,10 @@ export const documentJson3 = (begin: object, parts: Iterable<DocumentPart<PathIt
 
 const formatPathItem = (path: string, operations: readonly Operation[]): PathItem3 => ({
   ...Object.fromEntries(operations.map((one) => [one.method, formatOperation(one)])),
-  parameters: pathParameters(path).map((one) => ({ ...parameter('path')(one), required: true })),
+  parameters: [
+    ...pathParameters(path).map((one) => ({ ...parameter('path')(one), required: true as const })),
+    ...parametersOf.path.map(parameter('query')),
+  ],
 });
 
 const formatOperation = (one: Operation): Operation3 => ({
@@ -64,7 +67,7 @@ const formatOperation = (one: Operation): Operation3 => ({
   responses: Object.fromEntries(
     one.responses.map(({ code, description, schema }) => [
       code,
-      { description, content: formatContent(one.produces, schema) },
+      { description, ...(schema && { content: formatContent(one.produces, schema) }) },
     ]),
   ),
   'x-kubernetes-action': one.action,
@@ -75,9 +78,5 @@ const parameter =
   (place: Parameter3['in']) =>
   ({ name, type, description }: Parameter): Parameter3 => ({ name, in: place, description, schema: { type } });
 
-const formatContent = (types: readonly string[], schema: ObjectSchema | undefined): Content =>
-  Object.fromEntries(types.map((type) => [type, { schema: schema ? toJsonSchema(schema, dialect) : patch(type) }]));
-
-/** A JSON patch is a list of operations; the other patches look like the object. */
-const patch = (type: string): JsonSchema =>
-  type === 'application/json-patch+json' ? { type: 'array', items: { type: 'object' } } : { type: 'object' };
+const formatContent = (types: readonly string[], schema: ObjectSchema): Content =>
+  Object.fromEntries(types.map((type) => [type, { schema: toJsonSchema(schema, dialect) }]));

@@ -1,0 +1,6 @@
+/** Names a kind in one of its versions. */
+export interface GroupVersionKind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+}
