@@ -1,4 +1,4 @@
-import { check, type Checked } from './check/check.ts';
+import { check, type Checked, type OverloadsOf } from './check/check.ts';
 import { TypesTooLargeError } from './check/inference.ts';
 import { validateLiterals } from './check/literals.ts';
 import type { Declarations } from './check/names.ts';
@@ -72,7 +72,11 @@ export function compileChecked(
   if ('message' in node) return { faults: [describeFault(text, node)] };
   const { checked, faults } = tryCheck(node, declared);
   if (!checked || faults.length > 0) return { faults: describeFaults(text, faults) };
-  const run = plan(node, { ...declared, overloadsOf: checked.overloadsOf, slots: new Slots(), showsValues });
+  // The functions of the plan keep the context that they were made in, which must not keep what the checker knows.
+  const types: { overloadsOf?: OverloadsOf } = { overloadsOf: checked.overloadsOf };
+  const overloadsOf: OverloadsOf = (part) => types.overloadsOf?.(part);
+  const run = plan(node, { ...declared, overloadsOf, slots: new Slots(), showsValues });
+  delete types.overloadsOf;
   const expression: Expression = {
     text,
     type: checked.type,
