@@ -47,7 +47,6 @@ interface ResourceRoutes {
 
 /** What the router knows of one snapshot. */
 interface RouteTable {
-  readonly routes: ReadonlyMap<ServedKind, ResourceRoutes>;
   /** Those with kinds of the server. */
   readonly groups: ReadonlySet<string>;
   /** With their groups. */
@@ -60,26 +59,27 @@ interface RouteTable {
  */
 export function createRouter(options: RouteOptions): Handler<AuthenticatedContext> {
   const { api, reviews, clock, checks } = options;
-  const ofReviews = reviews.map((review) => ({
-    served: review,
-    routes: routesOf(review, () => reviewHandler(review, checks, clock)),
-  }));
-  /** Made once for each resource: all its watchers share frames. */
-  const known = new WeakMap<Resource, ResourceRoutes>();
-  const ofResource = (resource: Resource): ResourceRoutes => {
-    const routes = known.get(resource) ?? routesOf(resource.served, handlersOf(resource, options));
-    known.set(resource, routes);
-    return routes;
-  };
+  /**
+   * Made once for each version: all its watchers share frames. A request that began before its kind was replaced, or removed,
+   * finds the routes of that time.
+   */
+  const routes = new WeakMap<ServedKind, ResourceRoutes>();
+  const known = new WeakSet<Resource>();
+  for (const review of reviews)
+    routes.set(
+      review,
+      routesOf(review, () => reviewHandler(review, checks, clock)),
+    );
   const tableOf = ({ resources }: ApiSnapshot): RouteTable => {
-    const all = [
-      ...resources.map((resource) => ({ served: resource.served, routes: ofResource(resource) })),
-      ...ofReviews,
-    ];
+    for (const resource of resources) {
+      if (known.has(resource)) continue;
+      known.add(resource);
+      routes.set(resource.served, routesOf(resource.served, handlersOf(resource, options)));
+    }
+    const all = [...resources.map(({ served }) => served), ...reviews];
     return {
-      routes: new Map(all.map(({ served, routes }) => [served, routes])),
-      groups: new Set(['', ...all.filter(({ served }) => !served.isCustom).map(({ served }) => served.group)]),
-      versions: new Set(all.map(({ served: { group, version } }) => `${group}/${version}`)),
+      groups: new Set(['', ...all.filter(({ isCustom }) => !isCustom).map(({ group }) => group)]),
+      versions: new Set(all.map(({ group, version }) => `${group}/${version}`)),
     };
   };
   let table = tableOf(api.current);
@@ -88,7 +88,7 @@ export function createRouter(options: RouteOptions): Handler<AuthenticatedContex
   });
   return (context) => {
     const info = context.info.resource;
-    const { routes, groups } = table;
+    const { groups } = table;
     if (!info) return (isMissingVersion(table, context.info.path) ? notFound : options.nonResourceRouter)(context);
     const found = context.served && routes.get(context.served);
     const handler = found && handlerFor(found, info, context.request.method);

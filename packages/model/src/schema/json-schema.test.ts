@@ -71,7 +71,7 @@ test('a named schema is defined once and referred to, as each version requires',
       },
       'x-kubernetes-group-version-kind': [{ group: 'shop.example.com', version: 'v1', kind: 'Whole' }],
     },
-    'io.k8s.apimachinery.pkg.apis.meta.v1.Part': { description: 'A part.', type: 'object', properties: {} },
+    'io.k8s.apimachinery.pkg.apis.meta.v1.Part': { description: 'A part.', type: 'object' },
   });
   expect(collectDefinitions([whole], version2)['com.example.shop.v1.Whole']?.properties?.one).toEqual({
     description: 'The first.',

@@ -49,7 +49,7 @@ function toDefinition(schema: ObjectSchema, dialect: Dialect): JsonSchema {
     ...(description && { description }),
     type: 'object',
     ...(required.length > 0 && { required }),
-    ...((fields.length > 0 || !schema.structural) && {
+    ...(fields.length > 0 && {
       properties: Object.fromEntries(fields.map((field) => [field.name, toProperty(field, dialect)])),
     }),
     ...restOf(schema, dialect),
