@@ -18,8 +18,8 @@ export interface NamespaceObject {
   readonly name: string;
   /** Whether a namespace has one; all have by default. */
   readonly isIn?: (namespace: string) => boolean;
-  /** Of a new one; undefined if it is unknown at present. */
-  readonly draft: () => Content | undefined;
+  /** Of a new one. */
+  readonly draft: () => Content;
   /** The object as it should be; the same object if it is. */
   readonly repair?: (current: KubeObject) => KubeObject;
 }
@@ -60,9 +60,7 @@ export async function keepInEachNamespace(
         const found = objects.collection.get(key + suffix);
         if (found?.unreadable) return; // it is enqueued when it can be read
         if (!found) {
-          const content = draft();
-          if (content === undefined) return;
-          await createUnlessTerminating(create(objects, newObject(objects, { namespace, name }, content), call()));
+          await createUnlessTerminating(create(objects, newObject(objects, { namespace, name }, draft()), call()));
           log.debug(2, 'created an object that each namespace has', { kind, object: `${namespace}/${name}` });
           return;
         }

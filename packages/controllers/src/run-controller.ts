@@ -34,7 +34,7 @@ export interface ControllerServices {
   /** Creates an object as a request of the server to itself: with admission, and audited. */
   readonly create: (resource: Resource, object: KubeObject, call: Call) => Promise<unknown>;
   /** With which clients verify the server, in PEM; undefined if they are unknown. */
-  readonly rootCertificates: () => string | undefined;
+  readonly rootCertificates: string | undefined;
   /** Signs the token of a secret; undefined without a signing key. */
   readonly signSecretToken: ((account: NamespacedIdentity, secretName: string) => Promise<string>) | undefined;
   /** What other replicas serve; undefined where there is no telling. */

@@ -21,7 +21,7 @@ import { createStatusDocuments } from './serving/status-documents.ts';
 import { getVersionInfo } from './version.ts';
 import { openClientSigner } from './controllers/client-signer.ts';
 import { startControllers } from './controllers/controllers.ts';
-import { openRootCertificates } from './controllers/root-certificates.ts';
+import { findRootCertificate, loadRootCertificates } from './controllers/root-certificates.ts';
 import { createStartupReader } from './files/startup-files.ts';
 import { createUseLog } from './authentication/note-token-use.ts';
 import { createFindReferent } from './authentication/find-referent.ts';
@@ -145,11 +145,9 @@ export async function assemble(
     rbac?.startDefaultRoles();
     startSystemNamespaces(settings.admission.systemNamespaces, served, context, cleanup);
     const certificate = await followServingCertificate(serving, context, cleanup);
-    const rootCertificates = await openRootCertificates(
-      settings.controllers.rootCaFile,
-      certificate,
-      createStartupReader(context),
-    );
+    const rootCertificates =
+      (await loadRootCertificates(settings.controllers.rootCaFile, createStartupReader(context))) ??
+      findRootCertificate(certificate.current());
     const clientSigner = await openClientSigner(settings.controllers, context, cleanup);
     const { ownPrefix, compactionIntervalMs } = storage;
     const resign = startControllers(

@@ -60,7 +60,7 @@ function work(run: Run, services: Partial<ControllerServices> = {}): readonly Lo
   const term = new AbortController();
   const others: ControllerServices = {
     create: () => Promise.reject(new Error('nothing is created')),
-    rootCertificates: () => undefined,
+    rootCertificates: undefined,
     signSecretToken: undefined,
     servedElsewhere: undefined,
     clientSigner: { signer: () => openSigner(authority), durationMs: 8_760 * hourMs },

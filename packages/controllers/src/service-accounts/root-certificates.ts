@@ -9,21 +9,17 @@ const description =
   'Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.';
 
 /** Publishes the root certificates as ConfigMap `kube-root-ca.crt` in each namespace, if they are known. */
-export const publishRootCertificates = (options: ControllerOptions & ControllerServices): Promise<void> => {
-  const draft = () => {
-    const certificates = options.rootCertificates();
-    return certificates === undefined
-      ? undefined
-      : { annotations: { [descriptionKey]: description }, data: { 'ca.crt': certificates } };
-  };
+export async function publishRootCertificates(options: ControllerOptions & ControllerServices): Promise<void> {
+  const { rootCertificates } = options;
+  if (rootCertificates === undefined) return;
+  const annotations = { [descriptionKey]: description };
+  const data = { 'ca.crt': rootCertificates };
   const repair = (current: KubeObject): KubeObject => {
-    const published = draft();
-    const { data, immutable, metadata } = requireKind(current, 'ConfigMap');
+    const { data: published, immutable, metadata } = requireKind(current, 'ConfigMap');
     // Of an immutable one only a deletion helps.
-    if (!published || immutable) return current;
-    if (sameJson(data, published.data) && metadata.annotations?.[descriptionKey]) return current;
-    const annotations = { ...metadata.annotations, ...published.annotations };
-    return { ...current, metadata: { ...metadata, annotations }, data: published.data };
+    if (immutable || (sameJson(published, data) && metadata.annotations?.[descriptionKey])) return current;
+    return { ...current, metadata: { ...metadata, annotations: { ...metadata.annotations, ...annotations } }, data };
   };
-  return keepInEachNamespace(options, { kind: 'ConfigMap', name: 'kube-root-ca.crt', draft, repair });
-};
+  const draft = () => ({ annotations, data });
+  await keepInEachNamespace(options, { kind: 'ConfigMap', name: 'kube-root-ca.crt', draft, repair });
+}

@@ -139,9 +139,8 @@ class TokenSecrets implements Reconciler {
 
   /** Adds what is missing, and replaces other root certificates. */
   async #fill(secret: StoredObject, { data = {} }: Secret, account: StoredObject): Promise<void> {
-    const { signSecretToken, rootCertificates, log } = this.#options;
+    const { signSecretToken, rootCertificates: roots, log } = this.#options;
     const { key, namespace, name, revision } = secret;
-    const roots = rootCertificates();
     const missing: Record<string, string> = {
       ...(roots !== undefined && data['ca.crt'] !== toBase64(roots) && { 'ca.crt': toBase64(roots) }),
       ...(!data['namespace'] && { namespace: toBase64(namespace) }),

@@ -110,7 +110,7 @@ describe('the account default', () => {
 
 describe('the root certificates', () => {
   const path = (namespace: string): string => within(namespace, 'configmaps/kube-root-ca.crt');
-  const certificate = (): string => `${(servers[0] as TestServer).certificate}\n`;
+  const certificate = (): string => `${String((servers[0] as TestServer).certificate).trim()}\n`;
   const fieldsOf = (body: object) => body as { data?: Record<string, string>; metadata: KubeObject['metadata'] };
   const untilRepaired = (namespace: string) =>
     until(`the right content of ${path(namespace)}`, async () => {

@@ -106,7 +106,7 @@ describe('a token secret', () => {
     expect(metadata.annotations).toEqual({ [accountKey]: 'a', [uidKey]: uid });
     const { token, ...others } = data ?? {};
     expect(Object.fromEntries(Object.entries(others).map(([key, value]) => [key, decode(value)]))).toEqual({
-      'ca.crt': `${first.certificate}\n`,
+      'ca.crt': `${String(first.certificate).trim()}\n`,
       namespace: 'filled',
       own: 'x',
     });
