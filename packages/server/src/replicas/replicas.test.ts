@@ -184,3 +184,13 @@ test('a Lease that somebody deleted comes back', async () => {
   await run(10_000, one);
   expect(seenBy(one)).toBe('one');
 });
+
+test('a stop does not wait for a storage that hangs', async () => {
+  const one = await open('one');
+  one.store.beforeWrite = () => new Promise<void>(() => {});
+  one.replicas.publish('a', '1');
+  await until('the write is in flight', () => one.store.asked.writes === 1);
+  const stopped = one.stop();
+  one.clock.advance(1_000);
+  await stopped;
+});

@@ -1,5 +1,14 @@
 import { hash } from 'node:crypto';
-import { asError, backoff, callUntil, type CleanupStack, onAbort, sleep, toSyncTask } from '@cluster-apiserver/base';
+import {
+  asError,
+  awaitWithin,
+  backoff,
+  callUntil,
+  type CleanupStack,
+  onAbort,
+  sleep,
+  toSyncTask,
+} from '@cluster-apiserver/base';
 import type { Namespaces } from '@cluster-apiserver/gates';
 import { formatMicroTime, StatusError } from '@cluster-apiserver/model';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
@@ -159,8 +168,11 @@ export function openReplicas(
   const renewing = renewAlways();
   cleanup.defer('Lease of this replica', async () => {
     closing.abort(new Error('the server is closing'));
-    await renewing;
-    await remove(identity, {}, callFor(releaseTimeoutMs)).catch(() => {}); // then it expires
+    const call = callFor(releaseTimeoutMs);
+    // Otherwise it expires.
+    await awaitWithin(clock, call, renewing)
+      .then(() => remove(identity, {}, call))
+      .catch(() => {});
   });
   return {
     identity,
