@@ -75,6 +75,8 @@ export interface Reconciler {
   readonly changed: (resource: Resource, change: ItemChange<CachedObject>) => void;
   /** Enqueues what has to be reconciled: at the start, and after changes were missed. */
   readonly sync: () => Promise<void>;
+  /** Enqueues what waits for kinds, after some have come or gone. Without it everything is synced. */
+  readonly kindsChanged?: () => void;
 }
 
 /** First failures are nearly always conflicts with concurrent writers. */
@@ -128,7 +130,7 @@ export async function runController(
       reconciler.changed(resource, change);
     },
     interrupted: passes.request,
-    kindsChanged: passes.request,
+    kindsChanged: () => (reconciler.kindsChanged ? reconciler.kindsChanged() : passes.request()),
     failed: passes.fail,
   });
   passes.request();

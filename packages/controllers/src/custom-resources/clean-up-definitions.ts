@@ -17,14 +17,14 @@ import {
 import { formatTime } from '@cluster-apiserver/model';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { CachedObject, Resource, StoredObject } from '@cluster-apiserver/registry';
-import { itemKey, type ItemChange } from '@cluster-apiserver/storage';
+import { itemKey, type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
 import { changeObject } from '../change-object.ts';
 import { deleteItems } from '../delete-items.ts';
 import { hasItemWithin, itemsWithin, readable, readBarrier } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
 import { type ControllerContext, type ControllerOptions, type Reconciler, runController } from '../run-controller.ts';
 import { wasServed } from './definition-status.ts';
-import { definitionsIn, kindOfDefinition } from './kind-of-definition.ts';
+import { definitionsIn, kindOfDefinition, servedDefinitions } from './kind-of-definition.ts';
 
 const manager = 'kube-apiserver';
 
@@ -49,6 +49,8 @@ class Cleaner implements Reconciler {
   readonly #context: ControllerContext;
   /** The keys of the definitions whose objects go. */
   readonly #terminating = new Set<string>();
+  /** Those of them whose kinds are still being loaded. */
+  readonly #awaited = new Set<string>();
 
   constructor(options: ControllerOptions, definitions: Resource, context: ControllerContext) {
     this.#options = options;
@@ -59,6 +61,7 @@ class Cleaner implements Reconciler {
   async reconcile(key: string): Promise<void> {
     const { api, signal, log } = this.#options;
     const { call, pace } = this.#context;
+    this.#awaited.delete(key);
     await readBarrier(this.#definitions, call(), signal);
     const item = terminatingItem(this.#definitions.collection.get(key));
     if (!item) return;
@@ -104,11 +107,19 @@ class Cleaner implements Reconciler {
     await this.#context.forEachKey((key) => this.#noteDefinition(key, collection.get(key)));
   }
 
+  kindsChanged(): void {
+    const served = servedDefinitions(this.#options.api.current);
+    for (const key of this.#awaited) if (served.has(textOfItemKey(key))) this.#context.enqueue(key);
+  }
+
   #noteDefinition(key: string, item: CachedObject | undefined): void {
     if (terminatingItem(item)) {
       this.#terminating.add(key);
       this.#context.enqueue(key);
-    } else this.#terminating.delete(key);
+    } else {
+      this.#terminating.delete(key);
+      this.#awaited.delete(key);
+    }
   }
 
   #noteObject(resource: Resource): void {

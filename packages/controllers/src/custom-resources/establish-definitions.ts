@@ -11,8 +11,8 @@ import {
 } from '@cluster-apiserver/kinds';
 import { formatTime } from '@cluster-apiserver/model';
 import { sameJson } from '@cluster-apiserver/model/json';
-import type { KubeObject } from '@cluster-apiserver/model/kind';
-import type { CachedObject, Resource } from '@cluster-apiserver/registry';
+import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
+import type { CachedObject, Resource, StoredObject } from '@cluster-apiserver/registry';
 import { type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
 import { changeObject } from '../change-object.ts';
 import { itemsWithin, readable, readBarrier } from '../memory.ts';
@@ -25,14 +25,14 @@ import {
   runController,
 } from '../run-controller.ts';
 import { statusAfter } from './definition-status.ts';
-import { definitionsIn, kindOfDefinition } from './kind-of-definition.ts';
+import { definitionsIn, kindOfDefinition, servedDefinitions } from './kind-of-definition.ts';
 import { collectNames, noNames, type UsedNames } from './names.ts';
 
 /** The writer, in managedFields, as in Kubernetes. */
 const manager = 'kube-apiserver';
 
-/** Of two definitions that want the same name the first one gets it, and the second one sees that. */
-const workers = 1;
+/** Definitions at a time. Names are given in one turn of the event loop, so that of two definitions one gets a name. */
+const workers = 8;
 
 /** Establishes definitions until the signal aborts, and resolves when no work is running any more. */
 export async function establishDefinitions(options: Options): Promise<void> {
@@ -54,32 +54,35 @@ class Establisher implements Reconciler {
   readonly #options: Options;
   readonly #definitions: Resource;
   readonly #context: ControllerContext;
-  /** Those that wait for names of others, by their keys. */
+  /** By their keys: those that need no other write as they are. A definition is large, and is read only if it has changed. */
+  readonly #settled = new Map<string, number>();
+  /** The names that this term has given or found, also if they are not stored yet. */
+  readonly #names = new Map<string, DefinitionNames>();
+  /** Whether memory holds what earlier terms have written. */
+  #isCaughtUp = false;
+  /** Those that wait for names of others. */
   readonly #inConflict = new Set<string>();
-  /** Those that not all replicas serve, by their keys. */
+  /** Those that not all replicas serve. */
   readonly #awaited = new Set<string>();
 
   constructor(options: Options, definitions: Resource, context: ControllerContext) {
     this.#options = options;
     this.#definitions = definitions;
     this.#context = context;
-    const stopListening = options.servedElsewhere?.onChange(() => {
-      for (const key of this.#awaited) context.enqueue(key);
-    });
+    const stopListening = options.servedElsewhere?.onChange(() => this.kindsChanged());
     if (stopListening) onAbort(options.signal, stopListening);
   }
 
   async reconcile(key: string): Promise<void> {
     const { signal, log } = this.#options;
     const { call } = this.#context;
-    const known = this.#read(key);
-    if (!known || sameJson(await this.#statusAfter(key, known), known.status)) return;
-    // The names that were accepted last may not be in memory yet.
-    await readBarrier(this.#definitions, call(), signal);
+    if (!this.#isCaughtUp) await readBarrier(this.#definitions, call(), signal);
+    this.#isCaughtUp = true;
     const item = readable(this.#definitions.collection.get(key));
-    const definition = this.#read(key);
-    if (!item || !definition) return;
-    const status = await this.#statusAfter(key, definition);
+    if (!item || this.#settled.get(key) === item.revision) return;
+    const definition = definitionOf(item);
+    const status = await this.#statusAfter(item, definition);
+    if (sameJson(status, definition.status)) return;
     const change = (current: KubeObject): object =>
       // A change of it brings it here again.
       sameJson(contentOf(requireKind(current, 'CustomResourceDefinition')), contentOf(definition))
@@ -92,10 +95,7 @@ class Establisher implements Reconciler {
   changed(_: Resource, { key, current }: ItemChange<CachedObject>): void {
     const { enqueue } = this.#context;
     if (current) enqueue(key);
-    else {
-      this.#inConflict.delete(key);
-      this.#awaited.delete(key);
-    }
+    else for (const all of [this.#settled, this.#names, this.#inConflict, this.#awaited]) all.delete(key);
     for (const other of this.#inConflict) if (groupOf(other) === groupOf(key)) enqueue(other);
   }
 
@@ -103,43 +103,46 @@ class Establisher implements Reconciler {
     return this.#context.forEachKey(this.#context.enqueue);
   }
 
-  #read(key: string): CustomResourceDefinition | undefined {
-    const item = readable(this.#definitions.collection.get(key));
-    return item && requireKind(item.object, 'CustomResourceDefinition');
+  kindsChanged(): void {
+    const served = servedDefinitions(this.#options.api.current);
+    for (const key of this.#awaited)
+      if (served.has(textOfItemKey(key)) && this.#isServedElsewhere(key)) this.#context.enqueue(key);
   }
 
-  /** One that is being deleted gets no names any more. */
-  async #statusAfter(key: string, definition: CustomResourceDefinition): Promise<Status> {
-    const { clock } = this.#options;
-    if (definition.metadata.deletionTimestamp !== undefined) return definition.status;
+  /** Whether all other replicas serve its kind as it is now. */
+  #isServedElsewhere(key: string): boolean {
+    const item = this.#definitions.collection.get(key);
+    return item !== undefined && (this.#options.servedElsewhere?.isServed(item.revision) ?? true);
+  }
+
+  async #statusAfter(item: StoredObject, definition: CustomResourceDefinition): Promise<Status> {
+    const { api, clock } = this.#options;
+    const { key } = item;
     const isEstablished = isTrue(definition, 'Established');
+    // One that is being deleted gets no names any more.
+    const isGoing = definition.metadata.deletionTimestamp !== undefined;
     const bundle = definition.spec.conversion?.webhook?.clientConfig?.caBundle;
     const problem = bundle && !isEstablished ? await runTask(clock, undefined, findBundleProblem(bundle)) : undefined;
-    const status = statusAfter(
-      definition,
-      {
-        used: sameJson(definition.spec.names, definition.status.acceptedNames)
-          ? noNames
-          : this.#namesBeside(key, definition),
-        isServed: isEstablished || this.#isServed(key),
-        hasFaultyBundle: problem !== undefined,
-      },
-      formatTime(clock.now()),
-    );
-    if (sameJson(definition.spec.names, status.acceptedNames)) this.#inConflict.delete(key);
-    else this.#inConflict.add(key);
+    const isServed =
+      isEstablished || (kindOfDefinition(api.current, item.name) !== undefined && this.#isServedElsewhere(key));
+    const status = isGoing
+      ? definition.status
+      : statusAfter(
+          definition,
+          {
+            used: hasWantedNames(definition, definition.status) ? noNames : this.#namesBeside(key, definition),
+            isServed,
+            hasFaultyBundle: problem !== undefined,
+          },
+          formatTime(clock.now()),
+        );
+    const isInConflict = !isGoing && !hasWantedNames(definition, status);
+    setMember(this.#inConflict, key, isInConflict);
+    setMember(this.#awaited, key, !isGoing && !isServed);
+    this.#names.set(key, status.acceptedNames);
+    if (isGoing || (isServed && !isInConflict && sameJson(status, definition.status)))
+      this.#settled.set(key, item.revision);
     return status;
-  }
-
-  /** Whether clients find the kind, whichever replica they ask. */
-  #isServed(key: string): boolean {
-    const { api, servedElsewhere } = this.#options;
-    if (!kindOfDefinition(api.current, textOfItemKey(key))) return false;
-    const item = readable(this.#definitions.collection.get(key));
-    const isServed = item !== undefined && (servedElsewhere?.isServed(item.revision) ?? true);
-    if (isServed) this.#awaited.delete(key);
-    else this.#awaited.add(key);
-    return isServed;
   }
 
   /** The names of the other definitions of the group, and of the kinds in it that need none. */
@@ -147,21 +150,32 @@ class Establisher implements Reconciler {
     const names: DefinitionNames[] = [];
     for (const item of itemsWithin(this.#definitions.collection.view(), '')) {
       const stored = item.key !== key && groupOf(item.key) === groupOf(key) ? readable(item) : undefined;
-      if (stored) names.push(requireKind(stored.object, 'CustomResourceDefinition').status.acceptedNames);
+      if (stored) names.push(this.#names.get(item.key) ?? definitionOf(stored).status.acceptedNames);
     }
     for (const { kind: own } of this.#options.api.current.stored)
-      if (own.group === spec.group && own.definition === undefined)
-        names.push({
-          plural: own.plural,
-          singular: own.singular,
-          shortNames: [...own.shortNames],
-          kind: own.kind,
-          categories: [],
-          listKind: `${own.kind}List`,
-        });
+      if (own.group === spec.group && own.definition === undefined) names.push(namesOfKind(own));
     return collectNames(names);
   }
 }
+
+const definitionOf = ({ object }: StoredObject): CustomResourceDefinition =>
+  requireKind(object, 'CustomResourceDefinition');
+
+const hasWantedNames = ({ spec }: CustomResourceDefinition, { acceptedNames }: Status): boolean =>
+  sameJson(spec.names, acceptedNames);
+
+function setMember(all: Set<string>, key: string, isMember: boolean): void {
+  if (isMember) all.add(key);
+  else all.delete(key);
+}
+
+const namesOfKind = ({ plural, singular, shortNames, kind }: Kind): DefinitionNames => ({
+  plural,
+  singular,
+  shortNames: [...shortNames],
+  kind,
+  listKind: `${kind}List`,
+});
 
 const contentOf = ({ metadata, spec, status }: CustomResourceDefinition): object => ({
   annotations: metadata.annotations,

@@ -6,3 +6,7 @@ export const definitionsIn = (api: ApiSnapshot): Resource | undefined =>
 /** The kind of a definition in its stored version; undefined while it is not served. */
 export const kindOfDefinition = ({ stored }: ApiSnapshot, name: string): Resource | undefined =>
   stored.find(({ kind }) => kind.definition === name);
+
+/** The definitions whose kinds are served, by their names. */
+export const servedDefinitions = ({ stored }: ApiSnapshot): ReadonlySet<string | undefined> =>
+  new Set(stored.map(({ kind }) => kind.definition));
