@@ -52,7 +52,7 @@ export function* validateRules(
       );
     return;
   }
-  const correlation = current === undefined ? undefined : { value, current, isLive: true };
+  const correlation = current === undefined ? undefined : { schema: root.schema, value, current, isLive: true };
   yield* new RuleValidator(new RuleBudget(), warn).validate(root, value, current, correlation, problems);
 }
 
@@ -79,6 +79,7 @@ export function* validateDefaultByRules(
 
 /** The closest part around a value, or the value, that has a former one. */
 interface Correlation {
+  readonly schema: Schema;
   readonly value: unknown;
   readonly current: unknown;
   /** Whether it is the value itself. Nothing in a part without a former one has any. */
@@ -136,7 +137,7 @@ class RuleValidator {
     at: Problems,
   ): SyncTask<boolean> {
     const forgives = (): boolean =>
-      correlation !== undefined && this.#unchanged.has(correlation.value, correlation.current);
+      correlation !== undefined && this.#unchanged.has(correlation.schema, correlation.value, correlation.current);
     for (const rule of node.rules) {
       const subject = { schema: node.schema, self: value, oldSelf: current };
       if (!(yield* this.#evaluate(rule, subject, forgives, at))) return false;
@@ -159,7 +160,7 @@ class RuleValidator {
       const node = field ?? rest;
       if (!node) continue;
       const former = getOwn(before, name);
-      const inner = correlate(correlation, member, former);
+      const inner = correlate(correlation, node.schema, member, former);
       if (!(yield* this.validate(node, member, former, inner, at.at(field ? name : { key: name })))) return false;
     }
     return true;
@@ -177,7 +178,7 @@ class RuleValidator {
     for (const [index, entry] of value.entries()) {
       const step = formers && isSharedList(schema) ? findEntryStep(schema, entry) : undefined;
       const former = step === undefined ? undefined : formers?.get(step);
-      const inner = correlate(correlation, entry, former);
+      const inner = correlate(correlation, items.schema, entry, former);
       if (!(yield* this.validate(items, entry, former, inner, at.at(index)))) return false;
     }
     return true;
@@ -234,9 +235,14 @@ class RuleValidator {
 const messageBytesMax = 5 * 1024;
 
 /** What is known of a part of a value with a former one. */
-function correlate(outer: Correlation | undefined, value: unknown, current: unknown): Correlation | undefined {
+function correlate(
+  outer: Correlation | undefined,
+  schema: Schema,
+  value: unknown,
+  current: unknown,
+): Correlation | undefined {
   if (!outer?.isLive) return outer;
-  return current === undefined ? { ...outer, isLive: false } : { value, current, isLive: true };
+  return current === undefined ? { ...outer, isLive: false } : { schema, value, current, isLive: true };
 }
 
 /** The former entries of a list that are matched by their keys; undefined for other lists. */

@@ -1,34 +1,48 @@
 import { isJsonObject } from '../json/json-object.ts';
 import { isRawNumber } from '../json/raw-number.ts';
 import { sameJson } from '../json/same-json.ts';
+import { findEntryStep } from './list-entries.ts';
+import { isSharedList, memberSchema, type Schema } from './schema.ts';
 
-/** Which values an update leaves as they were. Each part of a value is compared once, however many parts around it ask. */
+/**
+ * Which values an update leaves as they were. Each part of a value is compared once, however many parts around it ask.
+ * Entries that have keys may change their order, except in a list whose own entries have none.
+ */
 export class UnchangedValues {
   readonly #known = new Map<object, { readonly current: unknown; readonly isSame: boolean }>();
 
-  has(value: unknown, current: unknown): boolean {
+  has(schema: Schema | undefined, value: unknown, current: unknown): boolean {
     if (typeof value !== 'object' || value === null || isRawNumber(value)) return sameJson(value, current);
     const known = this.#known.get(value);
     if (known?.current === current && known) return known.isSame;
-    const isSame = Array.isArray(value) ? this.#hasEntries(value, current) : this.#hasMembers(value, current);
+    const isSame = Array.isArray(value)
+      ? this.#hasEntries(schema, value, current)
+      : this.#hasMembers(schema, value, current);
     this.#known.set(value, { current, isSame });
     return isSame;
   }
 
-  #hasEntries(value: readonly unknown[], current: unknown): boolean {
-    return (
-      Array.isArray(current) &&
-      value.length === current.length &&
-      value.every((entry, index) => this.has(entry, current[index]))
-    );
+  #hasEntries(schema: Schema | undefined, value: readonly unknown[], current: unknown): boolean {
+    if (!Array.isArray(current) || value.length !== current.length) return false;
+    if (!isSharedList(schema) || schema.sharing === 'set')
+      return value.every((entry, index) => this.has(undefined, entry, current[index]));
+    const entries = new Map(current.map((entry: unknown) => [findEntryStep(schema, entry), entry]));
+    return value.every((entry) => {
+      const step = findEntryStep(schema, entry);
+      return step !== undefined && entries.has(step) && this.has(schema.items, entry, entries.get(step));
+    });
   }
 
-  #hasMembers(value: object, current: unknown): boolean {
+  #hasMembers(schema: Schema | undefined, value: object, current: unknown): boolean {
     if (!isJsonObject(current)) return false;
     const members = Object.entries(value);
+    const known = schema?.type === 'object' || schema?.type === 'map' ? schema : undefined;
     return (
       members.length === Object.keys(current).length &&
-      members.every(([name, member]) => Object.hasOwn(current, name) && this.has(member, current[name]))
+      members.every(
+        ([name, member]) =>
+          Object.hasOwn(current, name) && this.has(known && memberSchema(known, name), member, current[name]),
+      )
     );
   }
 }

@@ -35,7 +35,7 @@ class ValueValidator {
   }
 
   *validate(schema: Schema, value: unknown, current: unknown, at: Problems): SyncTask<void> {
-    if (current !== undefined && this.#unchanged.has(value, current)) return;
+    if (current !== undefined && this.#unchanged.has(schema, value, current)) return;
     const type = typeOf(schema);
     if (type !== undefined && !hasType(type, value) && !(value === null && schema.nullable))
       this.#refuseType(type, schema.rules, value, at);
