@@ -52,10 +52,8 @@ export {
   parseVerifyingKeys,
 } from './authentication/service-account/keys.ts';
 export { createKeyFinder } from './authentication/service-account/key-finder.ts';
+export type { AccountAnswer, FindReferent, FoundReferent } from './authentication/service-account/referents.ts';
 export {
-  type AccountAnswer,
-  type FindReferent,
-  type FoundReferent,
   requireExistingReferents,
   createAccountTokenAuthenticator,
 } from './authentication/service-account/service-account-tokens.ts';
@@ -63,10 +61,9 @@ export {
   formatDate,
   isUsedToday,
   lastUsedLabel,
-  requireSecret,
   type UsedSecret,
 } from './authentication/service-account/require-secret.ts';
-export { createSecretTokenAuthenticator, signSecretToken } from './authentication/service-account/secret-tokens.ts';
+export { signSecretToken } from './authentication/service-account/secret-tokens.ts';
 export { createTokenIssuer } from './authentication/service-account/token-issuer.ts';
 export { serverUser } from './server-user.ts';
 export { createStaticTokenAuthenticator, TokenFileError } from './authentication/static-tokens.ts';

@@ -27,8 +27,7 @@ const accounts = requireExistingReferents(
       secret: undefined,
     }),
   },
-  () => undefined,
-  clock,
+  { find: () => undefined, clock, noteUse: () => {} },
 );
 
 test.each<[string, (name: string) => unknown]>([

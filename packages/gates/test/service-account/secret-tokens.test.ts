@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { SignJWT } from 'jose';
 import {
-  createSecretTokenAuthenticator,
+  createAccountTokenAuthenticator,
   type FoundReferent,
-  requireSecret,
+  requireExistingReferents,
   signSecretToken,
   TokenRejectedError,
   type TokenAuthenticator,
@@ -66,14 +66,19 @@ beforeEach(async () => {
   freshReads = 0;
   used = [];
   const finder = { find: async () => keys.verifying, findNewer: async () => [] };
-  tokens = requireSecret(createSecretTokenAuthenticator(['api', 'us'], finder), {
-    find: ({ kind }, freshly) => {
-      if (freshly) freshReads++;
-      return (freshly ? stored : remembered)[kind];
+  const clock = fakeClock(nowSeconds * 1000);
+  const issuers = ['https://cluster.example', claims.iss];
+  tokens = requireExistingReferents(
+    createAccountTokenAuthenticator({ issuers, audiences: ['api', 'us'], keys: finder, clock }),
+    {
+      find: ({ kind }, freshly) => {
+        if (freshly) freshReads++;
+        return (freshly ? stored : remembered)[kind];
+      },
+      clock,
+      noteUse: (secret) => void used.push(secret),
     },
-    clock: fakeClock(nowSeconds * 1000),
-    noteUse: (secret) => void used.push(secret),
-  });
+  );
 });
 
 describe('a token of a secret', () => {
@@ -110,6 +115,15 @@ describe('a token of a secret', () => {
     remembered = { Secret: undefined, ServiceAccount: undefined };
     expect(await answerTo(await sign(changed))).toBeInstanceOf(TokenRejectedError);
     expect(freshReads).toBe(0);
+  });
+
+  test('has an issuer that others may have, too', async () => {
+    const { key, alg, kid } = keys.signing;
+    const own = { namespace: 'team', serviceaccount: { name: 'robot', uid: robot.uid } };
+    const exp = nowSeconds + 600;
+    const requested = new SignJWT({ iss: claims.iss, aud: ['us'], exp, 'kubernetes.io': own });
+    const answer = await answerTo(await requested.setProtectedHeader({ alg, kid }).sign(key));
+    expect(answer).toMatchObject({ user: { uid: 'u-1' }, expiresAtMs: exp * 1000 });
   });
 
   test('of another key, or of another issuer, is none', async () => {

@@ -167,7 +167,11 @@ describe('its service account', () => {
       seededRandom(2),
       createMetrics({ ofProcess: false }),
     )(tokens.signed, 10_000);
-    const living = requireExistingReferents(cached, () => tokens.remembered, tokens.clock);
+    const living = requireExistingReferents(cached, {
+      clock: tokens.clock,
+      noteUse: () => {},
+      find: () => tokens.remembered,
+    });
     const token = await issue();
     expect(await living.authenticateToken(token, call)).toBeDefined();
     tokens.remembered = undefined;
@@ -175,11 +179,11 @@ describe('its service account', () => {
   });
 
   test('that cannot be looked up is an error, not a rejection', async () => {
-    const broken = requireExistingReferents(
-      tokens.signed,
-      async () => Promise.reject(new Error('no storage')),
-      tokens.clock,
-    );
+    const broken = requireExistingReferents(tokens.signed, {
+      clock: tokens.clock,
+      noteUse: () => {},
+      find: async () => Promise.reject(new Error('no storage')),
+    });
     await expect(Promise.resolve(broken.authenticateToken(await issue(), call))).rejects.toThrow('no storage');
   });
 });

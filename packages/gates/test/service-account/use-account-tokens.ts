@@ -109,15 +109,15 @@ export function useAccountTokens(): AccountTokens {
       keys: createKeyFinder({ keys: () => tokens.keys.verifying, reload, clock }),
       clock,
     });
-    existing = requireExistingReferents(
-      tokens.signed,
-      async ({ kind }, freshly) => {
+    existing = requireExistingReferents(tokens.signed, {
+      find: async ({ kind }, freshly) => {
         if (kind === 'Secret') return tokens.secret;
         if (freshly) tokens.storeReads++;
         return freshly ? tokens.stored : tokens.remembered;
       },
       clock,
-    );
+      noteUse: () => {},
+    });
   });
   return tokens;
 }

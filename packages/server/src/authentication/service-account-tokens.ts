@@ -1,19 +1,16 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
 import {
   type CreateTokenCache,
+  type AccountAnswer,
   type FindReferent,
   createIssuerMetadata,
   createKeySet,
   createKeyFinder,
   requireExistingReferents,
   createAccountTokenAuthenticator,
-  createSecretTokenAuthenticator,
-  requireSecret,
   signSecretToken,
-  type TokenAnswer,
   type TokenAuthenticator,
   type UsedSecret,
-  uniteTokenAuthenticators,
   createTokenIssuer,
 } from '@cluster-apiserver/gates';
 import type { ControllerServices } from '@cluster-apiserver/controllers';
@@ -58,20 +55,15 @@ export async function openServiceAccountTokens(
     signSecretToken: (account, secretName) => signSecretToken(keys.current().signing, account, secretName),
     createAuthenticator: (find, noteUse) => {
       const finder = createKeyFinder({ keys: () => keys.current().verifying, reload: keys.reload, clock });
-      /** Verified with the present keys. A new cache for each set of keys: entries of removed keys are no longer valid. */
-      const withPresentKeys = <Answer extends TokenAnswer>(
-        signed: TokenAuthenticator<Answer>,
-      ): TokenAuthenticator<Answer> => {
-        let current = createCache(signed, verifiedTtlMs);
-        keys.onChange(() => (current = createCache(signed, verifiedTtlMs)));
-        return { authenticateToken: (...question) => current.authenticateToken(...question) };
+      const signed = (): TokenAuthenticator<AccountAnswer> =>
+        createCache(createAccountTokenAuthenticator({ issuers, audiences, keys: finder, clock }), verifiedTtlMs);
+      let current = signed();
+      // A new cache for each set of keys: entries of removed keys are no longer valid.
+      keys.onChange(() => (current = signed()));
+      const latest: TokenAuthenticator<AccountAnswer> = {
+        authenticateToken: (...question) => current.authenticateToken(...question),
       };
-      const requested = createAccountTokenAuthenticator({ issuers, audiences, keys: finder, clock });
-      const ofSecrets = createSecretTokenAuthenticator(audiences, finder);
-      return uniteTokenAuthenticators([
-        requireExistingReferents(withPresentKeys(requested), find, clock),
-        requireSecret(withPresentKeys(ofSecrets), { find, clock, noteUse }),
-      ]);
+      return requireExistingReferents(latest, { find, clock, noteUse });
     },
     documents: isDiscoverable(issuer)
       ? issuerRoutes({

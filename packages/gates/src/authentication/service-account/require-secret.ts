@@ -1,9 +1,8 @@
 import { type Call, chain, type Clock } from '@cluster-apiserver/base';
 import { isJsonObject } from '@cluster-apiserver/model/json';
-import type { TokenAnswer, TokenAuthenticator } from '../token-authenticator.ts';
+import type { TokenAnswer } from '../token-authenticator.ts';
 import { TokenRejectedError } from '../token-rejected-error.ts';
-import type { SecretTokenAnswer } from './secret-tokens.ts';
-import type { FindReferent, FoundReferent } from './service-account-tokens.ts';
+import type { AccountAnswer, FindReferent, FoundReferent } from './referents.ts';
 
 /** The date of the last use of the token of a secret. */
 export const lastUsedLabel = 'kubernetes.io/legacy-token-last-used';
@@ -21,7 +20,7 @@ export const formatDate = (ms: number): string => new Date(ms).toISOString().sli
 export const isUsedToday = (label: string | undefined, nowMs: number): boolean =>
   label === formatDate(nowMs) || label === formatDate(nowMs + 86_400_000);
 
-export interface SecretTokenOptions {
+export interface ReferentOptions {
   readonly find: FindReferent;
   readonly clock: Clock;
   /** Called if the secret is not labeled as used today; returns at once. */
@@ -34,6 +33,10 @@ export interface UsedSecret {
   readonly uid: string;
 }
 
+type SecretTokenAnswer = AccountAnswer & { readonly secretName: string };
+
+type SecretCheck = (answer: SecretTokenAnswer, token: string, call: Call) => TokenAnswer | Promise<TokenAnswer>;
+
 /** The secret and the account of a token, as far as they exist. */
 interface Found {
   readonly secret: FoundReferent | undefined;
@@ -44,10 +47,7 @@ interface Found {
  * Accepts a token only while its secret contains it and its account exists. Each use reads the watch cache. Before a
  * rejection both are read freshly, because another replica may just have written them.
  */
-export function requireSecret(
-  signed: TokenAuthenticator<SecretTokenAnswer>,
-  { find, clock, noteUse }: SecretTokenOptions,
-): TokenAuthenticator {
+export function createSecretCheck({ find, clock, noteUse }: ReferentOptions): SecretCheck {
   /** Each version of a secret is parsed once. */
   const contents = new WeakMap<FoundReferent, unknown>();
   const contentOf = (secret: FoundReferent): unknown => {
@@ -102,18 +102,10 @@ export function requireSecret(
     const fault = findFault(answer.account.uid, token, found);
     return fault === undefined ? accept(answer, found) : reject(answer, fault, found);
   };
-  return {
-    authenticateToken: (token, call, audiences) =>
-      chain(signed.authenticateToken(token, call, audiences), (answer) =>
-        answer === undefined
-          ? undefined
-          : chain(findBoth(answer, false, call), (found) =>
-              findFault(answer.account.uid, token, found) === undefined
-                ? accept(answer, found)
-                : judge(answer, token, call),
-            ),
-      ),
-  };
+  return (answer, token, call) =>
+    chain(findBoth(answer, false, call), (found) =>
+      findFault(answer.account.uid, token, found) === undefined ? accept(answer, found) : judge(answer, token, call),
+    );
 }
 
 const invalidated = `the token has been marked invalid by the label ${invalidSinceLabel} of its secret`;

@@ -1,25 +1,15 @@
 import { credentialIdKey, tokenCredentialId } from '../credential-id.ts';
 import { bytesOfText, type Call, chain, type Clock, ExpiringCache } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
-import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { authenticatedGroup } from '../authenticator.ts';
-import { readIssuer, type Claims, type KeyFinder, verifyClaims } from '../oidc/verify-claims.ts';
-import type { TokenAnswer, TokenAuthenticator } from '../token-authenticator.ts';
+import { readIssuer, type Claims, type KeyFinder, verifyClaims, verifyIssuer } from '../oidc/verify-claims.ts';
+import type { TokenAuthenticator } from '../token-authenticator.ts';
 import { TokenRejectedError } from '../token-rejected-error.ts';
 import { getAccountUserName } from './account-name.ts';
-import {
-  type AccountReference,
-  type BoundSecret,
-  getAccountGroups,
-  isBoundElsewhere,
-  readAccount,
-  readBoundSecret,
-} from './claims.ts';
-
-export interface AccountAnswer extends TokenAnswer {
-  readonly account: AccountReference;
-  readonly secret: BoundSecret | undefined;
-}
+import { type AccountReference, getAccountGroups, isBoundElsewhere, readAccount, readBoundSecret } from './claims.ts';
+import type { AccountAnswer, FoundReferent, TokenReferent } from './referents.ts';
+import { createSecretCheck, type ReferentOptions } from './require-secret.ts';
+import { readSecretToken, secretTokenIssuer } from './secret-tokens.ts';
 
 export interface SignedAccountOptions {
   /** Issuers whose tokens are accepted. */
@@ -56,9 +46,17 @@ export function createAccountTokenAuthenticator({
       expiresAtMs: claims.exp * 1000,
     };
   };
+  const verifySecretToken = async (token: string, audiences: readonly string[], call: Call): Promise<AccountAnswer> => {
+    const claims = await verifyIssuer(token, { issuer: { url: secretTokenIssuer }, keys }, call);
+    // An operator may have given the name to the issuer of the others, too.
+    return readAccount(claims) && issuers.includes(secretTokenIssuer)
+      ? verifyToken(token, secretTokenIssuer, audiences, call)
+      : readSecretToken(claims, own, audiences);
+  };
   return {
     authenticateToken: (token, call, audiences = own) => {
       const url = readIssuer(token);
+      if (url === secretTokenIssuer) return verifySecretToken(token, audiences, call);
       return url !== undefined && issuers.includes(url) ? verifyToken(token, url, audiences, call) : undefined;
     },
   };
@@ -74,28 +72,6 @@ function userOf(account: AccountReference, { jti }: Claims): UserInfo {
     ...(credentialId !== undefined && { extra: { [credentialIdKey]: [credentialId] } }),
   };
 }
-
-/** An object that a token relies on: its account, or the secret that it is bound to. */
-export interface TokenReferent extends AccountReference {
-  readonly kind: 'ServiceAccount' | 'Secret';
-}
-
-/** An existing object. */
-export interface FoundReferent {
-  readonly uid: string;
-  readonly labels: Readonly<Record<string, string>> | undefined;
-  /** Finalizers may keep an object that has been deleted. */
-  readonly lifecycle: { readonly deletionTimestamp: string | undefined } | undefined;
-  /** Parsed with each reading. */
-  readonly object: KubeObject;
-}
-
-/** Reads the watch cache, or etcd if `freshly` is set. */
-export type FindReferent = (
-  referent: Pick<TokenReferent, 'kind' | 'namespace' | 'name'>,
-  freshly: boolean,
-  call: Call,
-) => FoundReferent | undefined | Promise<FoundReferent | undefined>;
 
 /** Time for which tokens of an account under deletion stay valid, so that its work can finish. */
 const deletedLeewayMs = 60_000;
@@ -114,9 +90,9 @@ const words = { ServiceAccount: 'the service account of the token', Secret: 'the
  */
 export function requireExistingReferents(
   signed: TokenAuthenticator<AccountAnswer>,
-  find: FindReferent,
-  clock: Clock,
+  { find, clock, noteUse }: ReferentOptions,
 ): TokenAuthenticator {
+  const requireSecret = createSecretCheck({ find, clock, noteUse });
   const absent = new ExpiringCache<true>(clock, {
     entriesMax: absentMax,
     bytesMax: absentBytesMax,
@@ -160,6 +136,10 @@ export function requireExistingReferents(
   };
   return {
     authenticateToken: (token, call, audiences) =>
-      chain(signed.authenticateToken(token, call, audiences), (answer) => requireReferents(answer, call)),
+      chain(signed.authenticateToken(token, call, audiences), (answer) =>
+        answer?.secretName === undefined
+          ? requireReferents(answer, call)
+          : requireSecret({ ...answer, secretName: answer.secretName }, token, call),
+      ),
   };
 }
