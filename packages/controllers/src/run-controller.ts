@@ -75,7 +75,10 @@ export interface Reconciler {
   readonly changed: (resource: Resource, change: ItemChange<CachedObject>) => void;
   /** Enqueues what has to be reconciled: at the start, and after changes were missed. */
   readonly sync: () => Promise<void>;
-  /** Enqueues what waits for kinds, after some have come or gone. Without it everything is synced. */
+  /**
+   * Enqueues what waits for kinds, after some have come or gone, or begun to be loaded. Without it everything is synced when
+   * a followed one came or went.
+   */
   readonly kindsChanged?: () => void;
 }
 
@@ -130,7 +133,10 @@ export async function runController(
       reconciler.changed(resource, change);
     },
     interrupted: passes.request,
-    kindsChanged: () => (reconciler.kindsChanged ? reconciler.kindsChanged() : passes.request()),
+    kindsChanged: (came, went) => {
+      if (reconciler.kindsChanged) reconciler.kindsChanged();
+      else if (came.length + went.length > 0) passes.request();
+    },
     failed: passes.fail,
   });
   passes.request();

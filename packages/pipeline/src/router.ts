@@ -18,6 +18,7 @@ import { projectionHandlers } from './handlers/projection.ts';
 import type { WriteChecks } from './handlers/requester.ts';
 import { updateHandler } from './handlers/update.ts';
 import { watchHandler, type WatchLimits } from './handlers/watch.ts';
+import { madeOnce } from './non-resource/live-routes.ts';
 import { readBoolean, type ResourceInfo } from './request-info.ts';
 
 export interface RouteOptions {
@@ -70,33 +71,36 @@ export function createRouter(options: RouteOptions): Handler<AuthenticatedContex
       review,
       routesOf(review, () => reviewHandler(review, checks, clock)),
     );
-  const tableOf = ({ resources }: ApiSnapshot): RouteTable => {
+  const addRoutes = ({ resources }: ApiSnapshot): void => {
     for (const resource of resources) {
       if (known.has(resource)) continue;
       known.add(resource);
       routes.set(resource.served, routesOf(resource.served, handlersOf(resource, options)));
     }
+  };
+  const tableOf = ({ resources }: ApiSnapshot): RouteTable => {
     const all = [...resources.map(({ served }) => served), ...reviews];
     return {
       groups: new Set(['', ...all.filter(({ isCustom }) => !isCustom).map(({ group }) => group)]),
       versions: new Set(all.map(({ group, version }) => `${group}/${version}`)),
     };
   };
-  let table = tableOf(api.current);
-  api.onChange((current) => {
-    table = tableOf(current);
-  });
+  addRoutes(api.current);
+  api.onChange(addRoutes);
+  const tableFor = madeOnce(tableOf);
   return (context) => {
     const info = context.info.resource;
-    const { groups } = table;
-    if (!info) return (isMissingVersion(table, context.info.path) ? notFound : options.nonResourceRouter)(context);
+    if (!info)
+      return (isMissingVersion(tableFor(api.current), context.info.path) ? notFound : options.nonResourceRouter)(
+        context,
+      );
     const found = context.served && routes.get(context.served);
     const handler = found && handlerFor(found, info, context.request.method);
     if (handler && found.kind.deprecation !== undefined) addWarning(context, found.kind.deprecation);
     if (handler) return handler(context);
     // Unknown groups, and those that clients have defined, get a plain 404. In a group of the server, an unknown version or
     // resource is answered with a Status.
-    return (groups.has(info.group) ? notFound : options.nonResourceRouter)(context);
+    return (tableFor(api.current).groups.has(info.group) ? notFound : options.nonResourceRouter)(context);
   };
 }
 

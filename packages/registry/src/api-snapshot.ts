@@ -11,43 +11,32 @@ export class ApiSnapshot {
   readonly stored: readonly Resource[];
   /** Whether objects of a kind that is not served yet are still being loaded. */
   readonly isLoading: boolean;
-  readonly #byPath = new Map<string, Resource>();
-  readonly #byKind = new Map<string, Resource>();
-  readonly #byGroupKind = new Map<string, Resource>();
-  readonly #byVersion = new Map<ServedKind, Resource>();
+  /** Made when something is looked up: while kinds come one after the other, most snapshots are never used. */
+  #index: Index | undefined;
 
   constructor(all: readonly Resource[], isLoading = false) {
     this.all = all;
     this.resources = all.filter(({ served }) => served.isServed);
     this.stored = all.filter(({ kind, served }) => kind === served);
     this.isLoading = isLoading;
-    for (const resource of all) this.#byVersion.set(resource.served, resource);
-    for (const resource of this.resources) {
-      const { served } = resource;
-      this.#byPath.set(pathOf(served.group, served.version, served.plural), resource);
-      this.#byKind.set(`${served.apiVersion} ${served.kind}`, resource);
-    }
-    for (const resource of this.stored)
-      for (const { group, kind, isServed } of resource.kind.versions)
-        if (isServed) this.#byGroupKind.set(`${group} ${kind}`, resource);
   }
 
   byPath(group: string, version: string, plural: string): Resource | undefined {
-    return this.#byPath.get(pathOf(group, version, plural));
+    return this.#lookup.byPath.get(pathOf(group, version, plural));
   }
 
   byKind(apiVersion: string, kind: string): Resource | undefined {
-    return this.#byKind.get(`${apiVersion} ${kind}`);
+    return this.#lookup.byKind.get(`${apiVersion} ${kind}`);
   }
 
   /** In the stored version, whichever versions the group serves. */
   byGroupKind(group: string, kind: string): Resource | undefined {
-    return this.#byGroupKind.get(`${group} ${kind}`);
+    return this.#lookup.byGroupKind.get(`${group} ${kind}`);
   }
 
   /** The kind in one of its versions; undefined if it is not served any more. */
   ofVersion(version: ServedKind): Resource | undefined {
-    return this.#byVersion.get(version);
+    return this.#lookup.byVersion.get(version);
   }
 
   /** The same objects in the version in which they are stored. */
@@ -58,6 +47,29 @@ export class ApiSnapshot {
   /** The same objects in the other versions that clients see. */
   equivalentsOf(version: ServedKind): readonly ServedKind[] {
     return this.ofVersion(version)?.kind.versions.filter((other) => other !== version && other.isServed) ?? [];
+  }
+
+  get #lookup(): Index {
+    return (this.#index ??= new Index(this));
+  }
+}
+
+class Index {
+  readonly byPath = new Map<string, Resource>();
+  readonly byKind = new Map<string, Resource>();
+  readonly byGroupKind = new Map<string, Resource>();
+  readonly byVersion = new Map<ServedKind, Resource>();
+
+  constructor({ all, resources, stored }: ApiSnapshot) {
+    for (const resource of all) this.byVersion.set(resource.served, resource);
+    for (const resource of resources) {
+      const { served } = resource;
+      this.byPath.set(pathOf(served.group, served.version, served.plural), resource);
+      this.byKind.set(`${served.apiVersion} ${served.kind}`, resource);
+    }
+    for (const resource of stored)
+      for (const { group, kind, isServed } of resource.kind.versions)
+        if (isServed) this.byGroupKind.set(`${group} ${kind}`, resource);
   }
 }
 

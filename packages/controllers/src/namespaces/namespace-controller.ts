@@ -120,6 +120,11 @@ class NamespaceDrainer implements Reconciler {
     await forEachKey((key) => this.#noteNamespace(key, collection.get(key)));
   }
 
+  /** They may hold objects of a kind that came, and may have waited for one that did not. */
+  kindsChanged(): void {
+    for (const key of this.#terminating.keys()) this.#context.enqueue(key);
+  }
+
   #noteNamespace(key: string, item: CachedObject | undefined): void {
     if (item?.unreadable && this.#unreadableReports < unreadableReportsMax) {
       this.#unreadableReports++;
