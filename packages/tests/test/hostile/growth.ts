@@ -22,6 +22,7 @@ export const model = {
 };
 export const cel = await import('@cluster-apiserver/expressions');
 export const { runSync } = await import('@cluster-apiserver/base');
+export const { customKind } = await import('@cluster-apiserver/custom-resources');
 const { kinds } = await import('@cluster-apiserver/kinds');
 
 afterAll(() => counter.close());
