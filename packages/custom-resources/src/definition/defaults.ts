@@ -12,6 +12,7 @@ import {
 } from '@cluster-apiserver/model/schema';
 import { compileSchema, decodeValue } from '../schema/compile-schema.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
+import type { SchemaPatterns } from '../schema/schema-patterns.ts';
 import { compileRules } from '../rules/compile-rules.ts';
 import type { RuleNode } from '../rules/rule-node.ts';
 import { RuleBudget, validateDefaultByRules } from '../rules/validate-rules.ts';
@@ -21,19 +22,29 @@ import { itemsOf, schemasPerStep } from './schema-parts.ts';
  * Validates the defaults of a structural schema: each as it is written, without the defaults of what is in it. Values of
  * maps have none of their own.
  */
-export function* validateDefaults(root: JsonSchema, problems: Problems): SyncTask<void> {
-  const compiled = yield* compileSchema(root, { withoutDefaults: true });
+export function* validateDefaults(root: JsonSchema, patterns: SchemaPatterns, problems: Problems): SyncTask<void> {
+  if (!hasDefault(root)) return;
+  const compiled = yield* compileSchema(root, { withoutDefaults: true, patterns });
   // Rules that do not compile are a problem of their own.
   const rules = yield* compileRules(compiled, problems.aside());
-  yield* new DefaultCheck().schema(root, compiled, rules, undefined, problems);
+  yield* new DefaultCheck(patterns).schema(root, compiled, rules, undefined, problems);
 }
+
+const hasDefault = (json: JsonSchema): boolean =>
+  json.default !== undefined ||
+  [itemsOf(json), ...Object.values(json.properties ?? {})].some((inner) => inner && hasDefault(inner));
 
 /** From a value up to the embedded resource whose metadata, kind or apiVersion it is a part of. */
 type Around = (value: unknown) => object;
 
 class DefaultCheck {
+  readonly #patterns: SchemaPatterns;
   readonly #budget = new RuleBudget();
   #visited = 0;
+
+  constructor(patterns: SchemaPatterns) {
+    this.#patterns = patterns;
+  }
 
   *schema(
     json: JsonSchema,
@@ -60,7 +71,13 @@ class DefaultCheck {
     for (const [name, property] of Object.entries(json.properties ?? {})) {
       const place = at.at('properties', { key: name });
       if (isResource && ofResource.has(name))
-        yield* this.schema(property, yield* compilePart(property), undefined, (value) => ({ [name]: value }), place);
+        yield* this.schema(
+          property,
+          yield* compilePart(property, this.#patterns),
+          undefined,
+          (value) => ({ [name]: value }),
+          place,
+        );
       else {
         const member = memberSchema(schema, name);
         const inner = rules?.fields.get(name);
@@ -74,8 +91,11 @@ class DefaultCheck {
 const ofResource = new Set(['metadata', 'kind', 'apiVersion']);
 
 /** A schema as if it were not one of a resource. */
-function* compilePart(json: JsonSchema): SyncTask<Schema> {
-  const { fields } = yield* compileSchema({ type: 'object', properties: { value: json } }, { withoutDefaults: true });
+function* compilePart(json: JsonSchema, patterns: SchemaPatterns): SyncTask<Schema> {
+  const { fields } = yield* compileSchema(
+    { type: 'object', properties: { value: json } },
+    { withoutDefaults: true, patterns },
+  );
   return fields.get('value')?.schema ?? { type: 'any' };
 }
 

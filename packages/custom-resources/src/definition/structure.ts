@@ -1,8 +1,8 @@
 import { errorMessage, type SyncTask } from '@cluster-apiserver/base';
-import { compileSchemaPattern } from '@cluster-apiserver/expressions';
 import { formatPath, type Problems } from '@cluster-apiserver/model';
 import { sameJson } from '@cluster-apiserver/model/json';
 import type { JsonSchema } from '../schema/json-schema.ts';
+import type { SchemaPatterns } from '../schema/schema-patterns.ts';
 import { entrySchema, itemsOf, junctorsOf, schemasPerStep } from './schema-parts.ts';
 
 /**
@@ -10,9 +10,9 @@ import { entrySchema, itemsOf, junctorsOf, schemasPerStep } from './schema-parts
  * value: only then can unknown members be pruned, defaults be set, and lists have owners for each entry. What is below
  * `allOf`, `anyOf`, `oneOf` and `not` only checks values whose types are described outside of them.
  */
-export function* validateStructure(root: JsonSchema, problems: Problems): SyncTask<void> {
+export function* validateStructure(root: JsonSchema, patterns: SchemaPatterns, problems: Problems): SyncTask<void> {
   const found = problems.aside();
-  const check = new StructureCheck();
+  const check = new StructureCheck(patterns);
   yield* check.schema(root, 'root', found);
   yield* check.completeness(root, root, found, found);
   // The order of the members of a schema means nothing.
@@ -34,7 +34,12 @@ const typeMissing: Readonly<Record<Level, string>> = {
 const integerOrString = [{ type: 'integer' }, { type: 'string' }];
 
 class StructureCheck {
+  readonly #patterns: SchemaPatterns;
   #visited = 0;
+
+  constructor(patterns: SchemaPatterns) {
+    this.#patterns = patterns;
+  }
 
   *schema(schema: JsonSchema, level: Level, at: Problems): SyncTask<void> {
     if (++this.#visited % schemasPerStep === 0) yield;
@@ -107,9 +112,8 @@ class StructureCheck {
         );
     }
     if (schema.pattern) {
-      yield;
       try {
-        compileSchemaPattern(schema.pattern);
+        yield* this.#patterns.compile(schema.pattern);
       } catch (error) {
         at.at('pattern').invalid(
           schema.pattern,

@@ -248,7 +248,17 @@ describe('no step of a hostile schema takes long', () => {
   const deep = (levels: number): JsonSchema =>
     levels === 0 ? text : { type: 'object', properties: { a: deep(levels - 1) }, default: {} };
   const alternatives = Array.from({ length: 20_000 }, () => ({ minLength: 1 }));
-  const patterns = Array.from({ length: 300 }, (_, index) => ({ pattern: `(\\pL{1,50}${index}){1,10}` }));
+  const patterns = Array.from({ length: 200 }, (_, index) => ({ pattern: `(\\pL{1,50}${index}){1,10}` }));
+  test('and its patterns together are bounded', () => {
+    const long = Array.from({ length: 60 }, (_, index) => ({ pattern: `${'a?'.repeat(4_900)}${index}` }));
+    const errors = fieldErrorsOf({ type: 'string', anyOf: [...long, ...long] });
+    expect(errors[0]).toMatch(/^f.anyOf\[\d+\].pattern: .* the patterns of the schema repeat too much$/);
+    expect(errors.length).toBeLessThan(120);
+    expect(
+      fieldErrorsOf({ type: 'string', anyOf: Array.from({ length: 5_000 }, () => ({ pattern: 'a{1,999}' })) }),
+    ).toEqual([]);
+  });
+
   test.each<[string, JsonSchema]>([
     ['deep', deep(240)],
     ['wide', { type: 'object', properties: Object.fromEntries(alternatives.map((_, index) => [`p${index}`, text])) }],

@@ -3,6 +3,7 @@ import type { Problems } from '@cluster-apiserver/model';
 import { compileRules } from '../rules/compile-rules.ts';
 import { compileSchema } from '../schema/compile-schema.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
+import { SchemaPatterns } from '../schema/schema-patterns.ts';
 import { validateDefaults } from './defaults.ts';
 import { findUnreadable, validateRestrictions } from './restrictions.ts';
 import { validateStructure } from './structure.ts';
@@ -25,14 +26,15 @@ export function* validateSchema(
   if (isStored) return;
   if (schema.nullable) problems.at('nullable').forbidden('nullable cannot be true at the root');
   const unreadable = yield* findUnreadable(schema);
+  const patterns = new SchemaPatterns();
   if (unreadable === undefined) {
     const beforeStructure = problems.count;
-    yield* validateStructure(schema, problems);
-    if (problems.count === beforeStructure) yield* validateDefaults(schema, problems);
+    yield* validateStructure(schema, patterns, problems);
+    if (problems.count === beforeStructure) yield* validateDefaults(schema, patterns, problems);
   }
   yield* validateRestrictions(schema, problems);
   if (problems.count > before) return;
-  if (unreadable === undefined) yield* compileRules(yield* compileSchema(schema), problems);
+  if (unreadable === undefined) yield* compileRules(yield* compileSchema(schema, { patterns }), problems);
   else problems.invalid('', unreadable);
 }
 

@@ -1,5 +1,4 @@
 import type { SyncTask } from '@cluster-apiserver/base';
-import { compileSchemaPattern } from '@cluster-apiserver/expressions';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import {
   boolean,
@@ -20,10 +19,12 @@ import {
 } from '@cluster-apiserver/model/schema';
 import { findFormat } from './formats.ts';
 import type { JsonSchema } from './json-schema.ts';
+import { SchemaPatterns } from './schema-patterns.ts';
 
 export interface CompileOptions {
   /** Whether it sets no defaults, so that these may be invalid themselves. */
   readonly withoutDefaults?: boolean;
+  readonly patterns?: SchemaPatterns;
 }
 
 /** Compiles the schema of a version, which is a valid structural schema, in steps. */
@@ -40,10 +41,12 @@ const nodesPerStep = 50;
 
 class Compiler {
   readonly #withoutDefaults: boolean;
+  readonly #patterns: SchemaPatterns;
   #nodes = 0;
 
-  constructor({ withoutDefaults = false }: CompileOptions) {
+  constructor({ withoutDefaults = false, patterns = new SchemaPatterns() }: CompileOptions) {
     this.#withoutDefaults = withoutDefaults;
+    this.#patterns = patterns;
   }
 
   *root(json: JsonSchema): SyncTask<ObjectSchema> {
@@ -124,7 +127,7 @@ class Compiler {
       ...(choices.length > 0 && { enum: choices }),
       ...(minimum !== undefined && { minimum: boundOf(minimum, json.exclusiveMinimum) }),
       ...(maximum !== undefined && { maximum: boundOf(maximum, json.exclusiveMaximum) }),
-      ...(pattern !== undefined && { pattern: compileSchemaPattern(pattern) }),
+      ...(pattern !== undefined && { pattern: yield* this.#patterns.compile(pattern) }),
       ...(known && { format: known }),
       ...(required.length > 0 && { required }),
       ...plainRulesOf(json),
