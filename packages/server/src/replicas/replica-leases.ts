@@ -2,7 +2,7 @@ import type { Clock } from '@cluster-apiserver/base';
 import type { Lease } from '@cluster-apiserver/kinds';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { CachedObject, Resource, StoredObject } from '@cluster-apiserver/registry';
-import { itemKey } from '@cluster-apiserver/storage';
+import { itemKey, StorageUnavailableError, type View } from '@cluster-apiserver/storage';
 
 /** Namespace, label and value by which kube-apiserver marks the Leases of its replicas. */
 export const leaseNamespace = 'kube-system';
@@ -57,8 +57,11 @@ export class ReplicaLeases {
   /** Time during which this replica has renewed its Lease. */
   #livedMs = 0;
   #renewedMs: number | undefined;
+  /** Whether changes were missed. */
+  #isOutdated = true;
+  #isNotifying = false;
 
-  /** `changed` is called after each change of a Lease of a replica, also if its state is only renewed. */
+  /** `changed` is called some time after a Lease of a replica has changed, also if it was only renewed. */
   constructor(resource: Resource, ownName: string, clock: Clock, changed: () => void) {
     this.#resource = resource;
     this.#ownName = ownName;
@@ -66,13 +69,15 @@ export class ReplicaLeases {
     this.#changed = changed;
     this.#unsubscribe = resource.collection.subscribe({
       onChange: ({ key, current }) => this.#see(key, current, true),
-      onReset: () => this.#reload(),
+      onReset: () => {
+        this.#isOutdated = true;
+      },
     });
-    this.#reload();
   }
 
   /** The replicas that live, or died less than the duration of their Lease ago, by name. */
   live(): readonly Replica[] {
+    this.#reload();
     const live = [...this.#seen.values()].flatMap((seen) =>
       versionFact in seen.replica.facts && !this.#isExpired(seen) ? seen.replica : [],
     );
@@ -81,6 +86,7 @@ export class ReplicaLeases {
 
   /** The Leases of replicas that are gone; of those of kube-apiserver, too. */
   expired(): readonly StoredObject[] {
+    this.#reload();
     return [...this.#seen.values()].flatMap((seen) => (this.#isExpired(seen) ? seen.stored : []));
   }
 
@@ -96,7 +102,7 @@ export class ReplicaLeases {
     if (!key.startsWith(prefix)) return;
     const isReplica = item && !item.unreadable && item.labels?.[identityLabel] === identityLabelValue;
     if (!isReplica) {
-      if (this.#seen.delete(key)) this.#changed();
+      if (this.#seen.delete(key)) this.#notify();
       return;
     }
     if (this.#seen.get(key)?.stored.revision === item.revision) return;
@@ -108,7 +114,7 @@ export class ReplicaLeases {
       seenMs: this.#livedMs,
     });
     if (item.name === this.#ownName) this.#noteRenewal();
-    this.#changed();
+    this.#notify();
   }
 
   /** Of a longer pause only the usual one counts: the others could not renew their Leases either, or had no time yet. */
@@ -118,18 +124,39 @@ export class ReplicaLeases {
     this.#renewedMs = nowMs;
   }
 
+  /** In a turn of its own: what listeners do is no part of a change of the watch cache. */
+  #notify(): void {
+    if (this.#isNotifying) return;
+    this.#isNotifying = true;
+    this.#clock.soon(() => {
+      this.#isNotifying = false;
+      this.#changed();
+    });
+  }
+
   /** While the collection is not served, the Leases stay as they were seen. */
   #reload(): void {
-    const { collection } = this.#resource;
-    if (!collection.isReady) return;
+    if (!this.#isOutdated) return;
+    const view = this.#readView();
+    if (!view) return;
+    this.#isOutdated = false;
     const gone = new Set(this.#seen.keys());
-    collection.view().items.visit(prefix, (item) => {
+    view.items.visit(prefix, (item) => {
       if (!item.key.startsWith(prefix)) return false;
       gone.delete(item.key);
       this.#see(item.key, item, false);
       return true;
     });
     for (const key of gone) this.#see(key, undefined, true);
+  }
+
+  #readView(): View<CachedObject> | undefined {
+    try {
+      return this.#resource.collection.view();
+    } catch (error) {
+      if (error instanceof StorageUnavailableError) return undefined;
+      throw error;
+    }
   }
 }
 

@@ -2,11 +2,11 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { CleanupStack, seededRandom } from '@cluster-apiserver/base';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { Registry } from '@cluster-apiserver/registry';
-import { StorageUnavailableError } from '@cluster-apiserver/storage';
+import { revision, StorageUnavailableError } from '@cluster-apiserver/storage';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
 import { type DisturbedStore, disturbedStore } from '../../../controllers/test/disturbed-store.ts';
-import { listObjects, openTestRegistry, removeObject, resourceIn } from '../../../controllers/test/objects.ts';
+import { listObjects, openTestRegistry, removeObject, resourceIn, untimed } from '../../../controllers/test/objects.ts';
 import { createRecordedLog } from '../../../controllers/test/recorded-log.ts';
 import { quietTurns, until } from '../../../controllers/test/turns.ts';
 import { openReplicas, type Replicas } from './replicas.ts';
@@ -193,4 +193,18 @@ test('a stop does not wait for a storage that hangs', async () => {
   const stopped = one.stop();
   one.clock.advance(1_000);
   await stopped;
+});
+
+test('after etcd was restored from a backup, replicas know each other again', async () => {
+  const [one, two] = [await open('one'), await open('two')];
+  await run(10_000, one, two);
+  const backup = await memory.readLatestRevision(untimed);
+  await run(20_000, one, two);
+  const late = await open('late');
+  memory.restore(backup);
+  await run(expiryMs, one, two, late);
+  for (const each of [one, two, late]) expect(seenBy(each)).toBe('late,one,two');
+  memory.restore(backup, revision(10_000));
+  await run(expiryMs, one, two);
+  expect(seenBy(one)).toBe('one,two');
 });
