@@ -1,7 +1,7 @@
+import { runSync, type SyncTask } from '@cluster-apiserver/base';
 import { check, type Checked, type OverloadsOf } from './check/check.ts';
 import { TypesTooLargeError } from './check/inference.ts';
 import { validateLiterals } from './check/literals.ts';
-import type { Declarations } from './check/names.ts';
 import { formatTypeName, shortenType, type Type } from './check/type.ts';
 import type { Environment } from './environment/environment.ts';
 import { findPatchType } from './environment/patch-types.ts';
@@ -44,7 +44,7 @@ export const compile = (text: string, variables: Readonly<Record<string, Type>>)
 
 /** The same in an environment that has more than variables. */
 export function compileIn(environment: Environment, text: string): Compiled {
-  const compiled = compileChecked(environment, text);
+  const compiled = runSync(compileInSteps(environment, text));
   return 'faults' in compiled ? compiled : { expression: compiled.expression };
 }
 
@@ -56,10 +56,11 @@ export interface CheckedExpression {
   readonly library: Library;
 }
 
-export function compileChecked(
+/** A long expression takes some milliseconds in each of the steps. */
+export function* compileInSteps(
   environment: Environment,
   text: string,
-): CheckedExpression | { readonly faults: readonly string[] } {
+): SyncTask<CheckedExpression | { readonly faults: readonly string[] }> {
   const { variables, hasPatchTypes = false, showsValues = false } = environment;
   const library = hasPatchTypes ? mutationLibrary : commonLibrary;
   const declared = {
@@ -70,8 +71,15 @@ export function compileChecked(
   };
   const node = tryParse(text);
   if ('message' in node) return { faults: [describeFault(text, node)] };
-  const { checked, faults } = tryCheck(node, declared);
-  if (!checked || faults.length > 0) return { faults: describeFaults(text, faults) };
+  yield;
+  const checked = tryTypes(() => check(node, declared));
+  if ('message' in checked) return { faults: describeFaults(text, [checked]) };
+  yield;
+  const inLiterals = tryTypes(() => validateLiterals(node, checked.typeOf, library));
+  if ('message' in inLiterals) return { faults: describeFaults(text, [inLiterals]) };
+  const faults = [...checked.faults, ...inLiterals];
+  if (faults.length > 0) return { faults: describeFaults(text, faults) };
+  yield;
   // The functions of the plan keep the context that they were made in, which must not keep what the checker knows.
   const types: { overloadsOf?: OverloadsOf } = { overloadsOf: checked.overloadsOf };
   const overloadsOf: OverloadsOf = (part) => types.overloadsOf?.(part);
@@ -121,17 +129,13 @@ function tryParse(text: string): Node | Fault {
   }
 }
 
-/** Undefined with the fault of types that are too large to tell others. */
-function tryCheck(
-  node: Node,
-  declared: Declarations,
-): { readonly checked?: Checked; readonly faults: readonly Fault[] } {
+/** Work on the types of an expression, or the fault that they are too large. */
+export function tryTypes<T>(work: () => T): T | Fault {
   try {
-    const checked = check(node, declared);
-    return { checked, faults: [...checked.faults, ...validateLiterals(node, checked.typeOf, declared.library)] };
+    return work();
   } catch (error) {
     if (!(error instanceof TypesTooLargeError)) throw error;
-    return { faults: [{ at: 0, message: error.message }] };
+    return { at: 0, message: error.message };
   }
 }
 

@@ -199,6 +199,14 @@ test.each([
   ]);
 });
 
+test('types that are too large are a problem of the rule', () => {
+  for (const rule of [
+    `[1]${'.map(x, {1: x})'.repeat(240)}.size() > 1`,
+    `[1]${'.map(x, [x, x])'.repeat(120)}${'.map(x, {1: x})'.repeat(120)}.size() > 1`,
+  ])
+    expect(compile(object({ spec: withRules(described, rule) })).problems).toEqual([expect.any(String)]);
+});
+
 test.each<[string, ValidationRule, string, string]>([
   ['a rule of another type', { rule: 'self.s' }, 'rule', 'cel expression must evaluate to a bool'],
   [

@@ -1,7 +1,8 @@
 import type { SyncTask } from '@cluster-apiserver/base';
 import type { Schema } from '@cluster-apiserver/model/schema';
 import { types } from '../check/type.ts';
-import { compileChecked, type Expression } from '../compile.ts';
+import { describeFaults } from '../syntax/fault.ts';
+import { compileInSteps, tryTypes, type Expression } from '../compile.ts';
 import { expandMacros } from '../cost/cost-node.ts';
 import { estimateCost } from '../cost/estimate.ts';
 import type { CostPath } from '../cost/size.ts';
@@ -28,12 +29,14 @@ export function* compileRuleExpression(
   oldSelfIsOptional: boolean,
 ): SyncTask<RuleExpression | { readonly faults: readonly string[] } | { readonly isOfAnotherType: true }> {
   const oldSelf = oldSelfIsOptional ? types.optional(self.type) : self.type;
-  const compiled = compileChecked({ variables: { self: self.type, oldSelf }, showsValues: true }, text);
+  const compiled = yield* compileInSteps({ variables: { self: self.type, oldSelf }, showsValues: true }, text);
   if ('faults' in compiled) return compiled;
   const { expression, node, checked, library } = compiled;
   if (expression.type.kind !== gives) return { isOfAnotherType: true };
   yield;
-  const costMax = estimateCost(expandMacros(node, checked, library), (path) => sizeAt(self, path));
+  const expanded = tryTypes(() => expandMacros(node, checked, library));
+  if ('message' in expanded) return { faults: describeFaults(text, [expanded]) };
+  const costMax = estimateCost(expanded, (path) => sizeAt(self, path));
   return { expression, readsOldSelf: checked.variables.has('oldSelf'), costMax };
 }
 
