@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { describeWithKubectl } from './kubectl/kubectl.ts';
-import { runReadme } from './run-readme.ts';
+import { readDocument, runDocument } from './run-document.ts';
 
 const slowTestMs = 120_000;
 const answerMs = 20_000;
@@ -27,7 +27,7 @@ afterAll(async () => {
 test(
   "the README's curl commands produce the documented output",
   () =>
-    runReadme('## Two minutes with curl', {
+    runDocument('README.md', '## Two minutes with curl', {
       directory,
       adaptCommand: (command) =>
         command
@@ -42,7 +42,24 @@ test(
 describeWithKubectl('with kubectl', () => {
   test(
     'the README shows what kubectl prints',
-    () => runReadme('### kubectl', { directory, adaptCommand: (command) => command, answerMs }),
+    () => runDocument('README.md', '### kubectl', { directory, adaptCommand: (command) => command, answerMs }),
+    slowTestMs,
+  );
+
+  test(
+    'a kind is defined, used and removed as documented',
+    () => {
+      const document = 'docs/custom-resources.md';
+      const [, definition = ''] = /```yaml\n([^]*?)```/.exec(readDocument(document)) ?? [];
+      fs.writeFileSync(path.join(directory, 'lamps.yaml'), definition);
+      const env = { ...process.env, KUBECONFIG: path.join(directory, '.cluster', 'kubeconfig') };
+      return runDocument(document, '## Define a kind', {
+        directory,
+        env,
+        adaptCommand: (command) => command,
+        answerMs,
+      });
+    },
     slowTestMs,
   );
 });

@@ -8,7 +8,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { until } from '@cluster-apiserver/testkit/until';
-import { runReadme } from '../run-readme.ts';
+import { runDocument } from '../run-document.ts';
 import { root } from './compose-file.ts';
 import { describeIf } from '../describe-if.ts';
 
@@ -81,7 +81,7 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
   test(
     "the README's commands produce the documented output, while a replica and an etcd member are killed",
     async () => {
-      await runReadme('## A cluster in containers', {
+      await runDocument('README.md', '## A cluster in containers', {
         directory,
         env: env(),
         adaptCommand: (command) =>

@@ -4,8 +4,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { until } from '@cluster-apiserver/testkit/until';
 
-/** Runs the README's commands one by one in a shell, as a new user would. */
-const readme = fs.readFileSync(path.resolve(import.meta.dirname, '..', '..', '..', 'README.md'), 'utf8');
+/** Runs the commands of documents one by one in a shell, as a new user would. */
+
+export const readDocument = (name: string): string =>
+  fs.readFileSync(path.resolve(import.meta.dirname, '..', '..', '..', name), 'utf8');
 
 interface Step {
   readonly command: string;
@@ -15,17 +17,18 @@ interface Step {
 export interface Shell {
   readonly directory: string;
   readonly env?: NodeJS.ProcessEnv;
-  /** Adapts a command of the README for the test. */
+  /** Adapts a command of the document for the test. */
   readonly adaptCommand: (command: string) => string;
   readonly answerMs: number;
 }
 
-/** Runs the commands below the heading and compares their output with the README. */
-export async function runReadme(
+/** Runs the commands below the heading and compares their output with the document. */
+export async function runDocument(
+  document: string,
   heading: string,
   { directory, env, adaptCommand: adapt, answerMs }: Shell,
 ): Promise<void> {
-  const steps = stepsBelow(heading);
+  const steps = stepsBelow(readDocument(document), heading);
   expect(steps.length).toBeGreaterThan(5);
   const shell = spawn('bash', ['-s'], {
     cwd: directory,
@@ -51,8 +54,8 @@ export async function runReadme(
   }
 }
 
-function stepsBelow(heading: string): Step[] {
-  const block = /```console\n([^]*?)```/.exec(readme.slice(readme.indexOf(heading)))?.[1] ?? '';
+function stepsBelow(text: string, heading: string): Step[] {
+  const block = /```console\n([^]*?)```/.exec(text.slice(text.indexOf(heading)))?.[1] ?? '';
   return block
     .split(/^\$ /m)
     .slice(1)
