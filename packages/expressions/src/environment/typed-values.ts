@@ -199,6 +199,9 @@ function scalarOf(schema: Schema, json: unknown): Value {
   throw unexpected(schema, json);
 }
 
+/** Digits of a second that no timestamp has. */
+const beyondNanoseconds = /(?<=[.,]\d{9})\d+/;
+
 /** A text of a format. Validation has refused wrong ones, except those that an update leaves as they were. */
 function textOf(format: string | undefined, text: string): Value {
   switch (format) {
@@ -210,7 +213,7 @@ function textOf(format: string | undefined, text: string): Value {
     case 'date':
       return parseTimestamp(`${text}T00:00:00Z`);
     case 'date-time':
-      return parseTimestamp(text.toUpperCase());
+      return parseTimestamp(text.toUpperCase().replace(beyondNanoseconds, ''));
     case 'duration':
       return parseWordyDuration(text);
     default:

@@ -1,3 +1,4 @@
+import { getOwn } from '@cluster-apiserver/base';
 import { isJsonObject } from '../json/json-object.ts';
 import { isRawNumber } from '../json/raw-number.ts';
 import { sameJson } from '../json/same-json.ts';
@@ -22,14 +23,20 @@ export class UnchangedValues {
     return isSame;
   }
 
+  /** An entry is compared with one other: with more of them, nested lists would take exponential time. */
   #hasEntries(schema: Schema | undefined, value: readonly unknown[], current: unknown): boolean {
     if (!Array.isArray(current) || value.length !== current.length) return false;
     if (!isSharedList(schema) || schema.sharing === 'set')
       return value.every((entry, index) => this.has(undefined, entry, current[index]));
+    const { items, sharing } = schema;
+    const haveSameOrder = value.every((entry, index) =>
+      sharing.keys.every((key) => keyOf(entry, key) === keyOf(current[index], key)),
+    );
+    if (haveSameOrder) return value.every((entry, index) => this.has(items, entry, current[index]));
     const entries = new Map(current.map((entry: unknown) => [findEntryStep(schema, entry), entry]));
     return value.every((entry) => {
       const step = findEntryStep(schema, entry);
-      return step !== undefined && entries.has(step) && this.has(schema.items, entry, entries.get(step));
+      return step !== undefined && entries.has(step) && this.has(items, entry, entries.get(step));
     });
   }
 
@@ -46,3 +53,5 @@ export class UnchangedValues {
     );
   }
 }
+
+const keyOf = (entry: unknown, key: string): unknown => (isJsonObject(entry) ? getOwn(entry, key) : undefined);
