@@ -13,7 +13,7 @@ import { fillTokenSecrets } from './service-accounts/token-secrets.ts';
 import { publishRootCertificates } from './service-accounts/root-certificates.ts';
 import { checkPolicyTypes } from './validating-policies/check-policy-types.ts';
 
-/** By their names in kube-controller-manager. Each runs until the signal of its term aborts. */
+/** By their names in Kubernetes. Each runs until the signal of its term aborts. */
 export const controllers: Readonly<Record<string, (term: ControllerOptions & ControllerServices) => Promise<void>>> = {
   'garbage-collector': collectGarbage,
   'namespace-controller': drainNamespaces,

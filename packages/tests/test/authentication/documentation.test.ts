@@ -34,16 +34,17 @@ test('the configuration files of the page are valid', () => {
   expect(ofKind('Config').map((text) => loadKubeconfig(text))).toMatchObject([
     { server, clientKey: { file: 'apiserver.key' } },
   ]);
-  expect(ofKind('ClusterRole').map(faultsOfClusterRole)).toEqual([[]]);
-  expect(files.length).toBe(5);
+  for (const kind of ['ClusterRole', 'Secret'])
+    expect(ofKind(kind).map((text) => faultsOfObject(kind, text))).toEqual([[]]);
+  expect(files.length).toBe(6);
 });
 
-function faultsOfClusterRole(text: string): readonly unknown[] {
-  const kind = kinds(services).find((one) => one.kind === 'ClusterRole');
+function faultsOfObject(name: string, text: string): readonly unknown[] {
+  const kind = kinds(services).find((one) => one.kind === name);
   const unknownFields: string[] = [];
-  const role = kind && decode(kind.schema, parseYaml(text).value, (path) => unknownFields.push(formatPath(path)));
-  if (!role) return ['no such kind'];
+  const object = kind && decode(kind.schema, parseYaml(text).value, (path) => unknownFields.push(formatPath(path)));
+  if (!object) return ['no such kind'];
   const problems = new Problems();
-  kind.validate?.(role, undefined, problems, byServer);
+  kind.validate?.(object, undefined, problems, byServer);
   return [...unknownFields, ...problems.errors];
 }
