@@ -208,3 +208,16 @@ test('after etcd was restored from a backup, replicas know each other again', as
   await run(expiryMs, one, two);
   expect(seenBy(one)).toBe('one,two');
 });
+
+test('a listener that cannot read the storage is called again, and holds up no other', async () => {
+  const one = await open('one');
+  const calls = { first: 0, second: 0 };
+  one.replicas.onChange(() => {
+    calls.first++;
+    throw new StorageUnavailableError('a key is unavailable');
+  });
+  one.replicas.onChange(() => void calls.second++);
+  await run(20_000, one);
+  expect(calls.first).toBeGreaterThan(1);
+  expect(calls.second).toBe(calls.first);
+});

@@ -15,7 +15,7 @@ import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { decode } from '@cluster-apiserver/model/schema';
 import { labelValueRule } from '@cluster-apiserver/model/validation';
 import { create, deleteObject, type LiveApi, patch, type StoredObject } from '@cluster-apiserver/registry';
-import type { Call, Revision } from '@cluster-apiserver/storage';
+import { type Call, type Revision, StorageUnavailableError } from '@cluster-apiserver/storage';
 import type { Environment } from '../environment.ts';
 import type { ServerContext } from '../configuration/context.ts';
 import {
@@ -39,7 +39,10 @@ export interface Replicas {
   live(): readonly Replica[];
   /** Publishes a fact about this replica at once; facts that come while a write is in flight share the next one. */
   publish(key: string, value: string): void;
-  /** Calls back when a replica came, went or published something, until the returned function is called. */
+  /**
+   * Calls back when a replica came, went or published something, and with each renewal, until the returned function is
+   * called. A listener that cannot read what is stored at the time is called again with the next renewal.
+   */
   onChange(listener: () => void): () => void;
 }
 
@@ -85,7 +88,7 @@ export function openReplicas(
   const published = new Map<string, string>();
   const listeners = new Set<() => void>();
   const seen = new ReplicaLeases(leases, identity, clock, () => {
-    for (const listener of listeners) listener();
+    for (const listener of listeners) callUnlessUnavailable(listener);
   });
   cleanup.defer('Leases of replicas', () => seen.close());
 
@@ -188,6 +191,14 @@ export function openReplicas(
       return () => listeners.delete(listener);
     },
   };
+}
+
+function callUnlessUnavailable(listener: () => void): void {
+  try {
+    listener();
+  } catch (error) {
+    if (!(error instanceof StorageUnavailableError)) throw error;
+  }
 }
 
 /** The first failures are short unavailabilities of etcd, which is reported by itself. */
