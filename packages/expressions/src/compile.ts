@@ -8,7 +8,7 @@ import { findPatchType } from './environment/patch-types.ts';
 import { commonLibrary, type Library, mutationLibrary } from './library/index.ts';
 import { Budget } from './run/budget.ts';
 import { type Bindings, type Plan, Slots } from './run/frame.ts';
-import { plan } from './run/plan.ts';
+import { plan, type PlanContext } from './run/plan.ts';
 import { Progress } from './run/progress.ts';
 import { describeFault, describeFaults, type Fault, SyntaxFault } from './syntax/fault.ts';
 import { childrenOf, type Node, qualifiedName } from './syntax/node.ts';
@@ -80,27 +80,41 @@ export function* compileInSteps(
   const faults = [...checked.faults, ...inLiterals];
   if (faults.length > 0) return { faults: describeFaults(text, faults) };
   yield;
-  // The functions of the plan keep the context that they were made in, which must not keep what the checker knows.
-  const types: { overloadsOf?: OverloadsOf } = { overloadsOf: checked.overloadsOf };
-  const overloadsOf: OverloadsOf = (part) => types.overloadsOf?.(part);
-  const run = plan(node, { ...declared, overloadsOf, slots: new Slots(), showsValues });
-  delete types.overloadsOf;
-  const expression: Expression = {
-    text,
-    type: checked.type,
-    plan: run,
-    depth: node.depth,
-    evaluate: (values, budget) =>
-      run({
-        variables: values,
-        locals: [],
-        budget: budget instanceof Budget ? budget : new Budget(budget),
-        progress: new Progress(),
-      }),
-    readsField: (variable, field) => readsField(node, variable, field),
-  };
+  const run = planChecked(node, { ...declared, showsValues }, checked.overloadsOf);
+  const expression = createExpression(text, node, checked.type, run);
   return { expression, node, checked, library };
 }
+
+/**
+ * The functions of a plan keep the scopes that they were made in. So this one, and that of an expression, has nothing of
+ * what the checker knows.
+ */
+function planChecked(node: Node, declared: Omit<PlanContext, 'slots'>, overloadsOf: OverloadsOf): Plan {
+  const known: { overloadsOf?: OverloadsOf } = { overloadsOf };
+  const run = plan(node, { ...declared, overloadsOf: overloadsIn(known), slots: new Slots() });
+  delete known.overloadsOf;
+  return run;
+}
+
+const overloadsIn =
+  (known: { readonly overloadsOf?: OverloadsOf }): OverloadsOf =>
+  (part) =>
+    known.overloadsOf?.(part);
+
+const createExpression = (text: string, node: Node, type: Type, run: Plan): Expression => ({
+  text,
+  type,
+  plan: run,
+  depth: node.depth,
+  evaluate: (values, budget) =>
+    run({
+      variables: values,
+      locals: [],
+      budget: budget instanceof Budget ? budget : new Budget(budget),
+      progress: new Progress(),
+    }),
+  readsField: (variable, field) => readsField(node, variable, field),
+});
 
 /**
  * An expression whose value has one of these types, or what kube-apiserver says of it when it is not: the detail of an
