@@ -8,6 +8,7 @@ export {
   type TextFault,
 } from './json.ts';
 export {
+  boundsOfKind,
   type JsonBounds,
   type JsonScan,
   NestedTooDeepError,

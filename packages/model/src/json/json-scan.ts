@@ -69,6 +69,11 @@ export interface JsonBounds {
 }
 
 export const clientBounds: JsonBounds = { valuesMax: jsonValuesMax, nestingMax };
+/** Of an object, of a kind that may have its own bound. */
+export const boundsOfKind = ({ valuesMax = jsonValuesMax }: { readonly valuesMax?: number }): JsonBounds => ({
+  ...clientBounds,
+  valuesMax,
+});
 /** Stored values were bounded when they were written. */
 export const storedBounds: JsonBounds = { valuesMax: Number.POSITIVE_INFINITY, nestingMax: deepestMax };
 

@@ -43,6 +43,8 @@ export interface KindDeclaration<F extends FieldDeclarations>
   readonly storage?: Partial<KindStorage>;
   /** Whether clients see the version in which objects are stored; true by default. */
   readonly isServed?: boolean;
+  /** How many values an object may hold, if more than others. A pass over all of them has to fit into a turn. */
+  readonly valuesMax?: number;
 }
 
 /** Another version of a kind: only the differences to the stored one are declared. It has no subresources. */

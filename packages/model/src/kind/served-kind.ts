@@ -15,6 +15,8 @@ export interface EncodableKind extends GroupVersionKind {
    * some places: items of lists have their kind, and a strategic merge patch has nothing to go by.
    */
   readonly isCustom: boolean;
+  /** Its objects may hold more values than others, see `clientBounds`. */
+  readonly valuesMax?: number;
   /** The columns of its table; none where it is not shown as one. */
   readonly columns: readonly Column<KubeObject>[];
 }

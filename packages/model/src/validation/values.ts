@@ -5,10 +5,14 @@ import { StatusError } from '../status.ts';
  * Throws a StatusError if an object has grown by patches beyond the limits of a request. An update must not enlarge what
  * another server stored beyond them.
  */
-export function requireBoundedValues(object: object, stored?: object): void {
-  if (countValues(object, jsonValuesMax) <= jsonValuesMax) return;
+export function requireBoundedValues(
+  { valuesMax = jsonValuesMax }: { readonly valuesMax?: number },
+  object: object,
+  stored?: object,
+): void {
+  if (countValues(object, valuesMax) <= valuesMax) return;
   if (stored && countValues(object) <= countValues(stored)) return;
-  throw new StatusError('RequestEntityTooLarge', `the object would hold more than ${jsonValuesMax} values`);
+  throw new StatusError('RequestEntityTooLarge', `the object would hold more than ${valuesMax} values`);
 }
 
 /** Counts as in the text: the containers and the commas in them. Stops as soon as there are more than `max`. */

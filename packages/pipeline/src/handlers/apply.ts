@@ -1,6 +1,6 @@
 import { getOwn, largeBytesMin, runTask, type SyncTask } from '@cluster-apiserver/base';
 import { badRequest, formatPath } from '@cluster-apiserver/model';
-import { isJsonObject, type JsonObject } from '@cluster-apiserver/model/json';
+import { boundsOfKind, isJsonObject, type JsonObject } from '@cluster-apiserver/model/json';
 import {
   dropUnwritable,
   type ApiVersion,
@@ -51,7 +51,10 @@ function* readConfiguration(
   validation: FieldValidation,
   warn: (text: string) => void,
 ): SyncTask<Applied> {
-  const { value, faults, hasMoreDocuments } = yield* rejectUnparsable(parseYamlBody(body), 'error decoding YAML');
+  const { value, faults, hasMoreDocuments } = yield* rejectUnparsable(
+    parseYamlBody(body, boundsOfKind(kind)),
+    'error decoding YAML',
+  );
   yield;
   const unknown: string[] = [];
   requireTypeNames(kind, value);

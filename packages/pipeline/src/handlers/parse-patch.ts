@@ -1,6 +1,6 @@
 import { getOwn, toSyncTask, type SyncTask } from '@cluster-apiserver/base';
 import { badRequest, StatusError } from '@cluster-apiserver/model';
-import type { Parsed, JsonBounds, TextFault } from '@cluster-apiserver/model/json';
+import { boundsOfKind, type JsonBounds, type Parsed, type TextFault } from '@cluster-apiserver/model/json';
 import type { ApiVersion, KubeObject } from '@cluster-apiserver/model/kind';
 import {
   applyMergePatch,
@@ -30,8 +30,8 @@ export interface ParsedPatch {
 type PatchParser = (kind: ApiVersion, body: Buffer) => SyncTask<ParsedPatch>;
 
 const patchParsers: Readonly<Record<string, PatchParser>> = {
-  'application/json-patch+json': function* (_, body) {
-    const { value, faults } = yield* parsePatchBody(body, jsonPatchBounds);
+  'application/json-patch+json': function* (kind, body) {
+    const { value, faults } = yield* parsePatchBody(body, { ...jsonPatchBounds, ...boundsOfKind(kind) });
     yield;
     const patch = rejectMalformedPatch(() => readJsonPatch(value));
     yield;
@@ -41,23 +41,27 @@ const patchParsers: Readonly<Record<string, PatchParser>> = {
       faults: messages.map((message) => ({ path: undefined, message: `json patch ${message}` })),
     };
   },
-  'application/merge-patch+json': function* (_, body) {
-    const { patch, faults } = yield* parseMergePatch(body);
+  'application/merge-patch+json': function* (kind, body) {
+    const { patch, faults } = yield* parseMergePatch(kind, body);
     return { change: toSyncTask((current) => applyMergePatch(current, patch)), faults };
   },
-  [strategicType]: function* ({ schema }, body) {
-    const { patch, faults } = yield* parseMergePatch(body);
+  [strategicType]: function* (kind, body) {
+    const { schema } = kind;
+    const { patch, faults } = yield* parseMergePatch(kind, body);
     const change = (current: KubeObject): unknown =>
       rejectMalformedPatch(() => applyStrategicMergePatch(schema, current, patch));
     return { change: toSyncTask(change), faults };
   },
 };
 
-const parsePatchBody = (body: Buffer, bounds?: JsonBounds): SyncTask<Parsed> =>
+const parsePatchBody = (body: Buffer, bounds: JsonBounds): SyncTask<Parsed> =>
   rejectUnparsable(parseJsonBody(body, bounds), 'error decoding patch');
 
-function* parseMergePatch(body: Buffer): SyncTask<{ readonly patch: object; readonly faults: readonly TextFault[] }> {
-  const { value, faults } = yield* parsePatchBody(body);
+function* parseMergePatch(
+  kind: ApiVersion,
+  body: Buffer,
+): SyncTask<{ readonly patch: object; readonly faults: readonly TextFault[] }> {
+  const { value, faults } = yield* parsePatchBody(body, boundsOfKind(kind));
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw badRequest('error decoding patch: the patch must be an object');
   return { patch: value, faults };

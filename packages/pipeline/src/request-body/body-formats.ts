@@ -14,35 +14,35 @@ import type { EncodableKind } from '@cluster-apiserver/model/kind';
 import { type ApiRequest } from '../exchange.ts';
 
 /** Parses a body. Protobuf requires the schema, which it finds by kind and version. */
-export type BodyFormat = (body: Buffer, schemaOf: SchemaOf) => SyncTask<Parsed>;
+export type BodyFormat = (body: Buffer, schemaOf: SchemaOf, bounds?: JsonBounds) => SyncTask<Parsed>;
 export type SchemaOf = Parameters<typeof parseProtobuf>[1];
 
 export const parseJsonBody = (body: Buffer, bounds?: JsonBounds): SyncTask<Parsed> =>
   parseJsonSteps(body.toString(), bounds);
 
 /** The same for objects: unknown fields may be nested deeper than the limit, since they are dropped. */
-function* parseObjectJson(body: Buffer): SyncTask<Parsed> {
+function* parseObjectJson(body: Buffer, _: SchemaOf, bounds?: JsonBounds): SyncTask<Parsed> {
   const text = body.toString();
-  const scan = scanOrThrowLater(text);
+  const scan = scanOrThrowLater(text, bounds);
   yield;
   return parseDeepJson(text, scan);
 }
 
-export function* parseYamlBody(body: Buffer): SyncTask<Parsed> {
+export function* parseYamlBody(body: Buffer, bounds?: JsonBounds): SyncTask<Parsed> {
   const text = body.toString();
   yield;
-  return parseYaml(text);
+  return parseYaml(text, undefined, bounds);
 }
 
 const textFormats: Readonly<Record<string, BodyFormat>> = {
   'application/json': parseObjectJson,
-  'application/yaml': parseYamlBody,
+  'application/yaml': (body, _, bounds) => parseYamlBody(body, bounds),
 };
 const formats: Readonly<Record<string, BodyFormat>> = {
   ...textFormats,
-  'application/vnd.kubernetes.protobuf': function* (body, schemaOf) {
+  'application/vnd.kubernetes.protobuf': function* (body, schemaOf, bounds) {
     yield;
-    return parseProtobuf(body, schemaOf);
+    return parseProtobuf(body, schemaOf, bounds);
   },
 };
 

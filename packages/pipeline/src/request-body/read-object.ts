@@ -2,6 +2,7 @@ import { type Call, type Clock, largeBytesMin, runTask, type SyncTask } from '@c
 import { badRequest, formatPath, invalid, Problems, type StatusError } from '@cluster-apiserver/model';
 import type { TypeNames } from '@cluster-apiserver/model/codec';
 import {
+  boundsOfKind,
   isJsonObject,
   type JsonObject,
   type Parsed,
@@ -39,7 +40,7 @@ function* parseObject(
     (given || kind.kind) === kind.kind && (apiVersion || kind.apiVersion) === kind.apiVersion;
   const schemaOf: SchemaOf = (names) => (isOne(names) ? kind.schema : undefined);
   const parsed = yield* rejectUnparsable(
-    format(body, schemaOf),
+    format(body, schemaOf, boundsOfKind(kind)),
     `the object provided is unrecognized (must be of type ${kind.kind}): couldn't get version/kind`,
   );
   yield;

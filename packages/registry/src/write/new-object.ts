@@ -64,7 +64,7 @@ export function* validateNewObject(resource: ResourceKind, draft: KubeObject, op
   const context = writeContext(resource, options);
   const object = canonical(kind, kind.prepare?.(draft, undefined, context) ?? draft);
   yield;
-  requireBoundedValues(object);
+  requireBoundedValues(kind, object);
   const problems = new Problems();
   validateObjectMeta(object.metadata, kind, problems);
   served.validate?.(object, undefined, problems, context);

@@ -96,7 +96,7 @@ function* validateUpdate(
   yield;
   const object = keepTimesIfUnchanged(live, written);
   yield;
-  requireBoundedValues(object, live);
+  requireBoundedValues(kind, object, live);
   const problems = new Problems();
   validateObjectMeta(object.metadata, kind, problems, live.metadata);
   // Twice, as kube-apiserver reports them: by the rules of all objects, and by those of the kind.
