@@ -1,10 +1,12 @@
-// fan-out.mjs SERVER TOKEN WATCHERS WRITES_PER_SECOND SECONDS PIDS: how the changes of one namespace reach many watchers.
+// fan-out.mjs SERVER TOKEN WATCHERS WRITES_PER_SECOND SECONDS PIDS [custom]: how the changes of one namespace reach many watchers.
 // Prints the events, their latency, and the processor time of the server per event, as JSON.
 import fs from 'node:fs';
 import https from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { builtIn, custom } from './objects.mjs';
 
-const [server = '', token, watchers, rate, seconds, pids = ''] = process.argv.slice(2);
+const [server = '', token, watchers, rate, seconds, pids = '', which] = process.argv.slice(2);
+const { root, apiVersion, kind, plural } = which === 'custom' ? custom : builtIn;
 const objects = 16;
 const padding = 'x'.repeat(600);
 /** Latencies of every twentieth watcher suffice. */
@@ -15,14 +17,14 @@ const newLine = 10;
 const watchAgent = new https.Agent({ keepAlive: true, maxSockets: Infinity, rejectUnauthorized: false });
 const agent = new https.Agent({ keepAlive: true, maxSockets: objects, rejectUnauthorized: false });
 const headers = { authorization: `Bearer ${token}` };
-const collection = `/api/v1/namespaces/fan-${Date.now()}/serviceaccounts`;
+const collection = `${root}/namespaces/fan-${Date.now()}/${plural}`;
 
 let delivered = 0;
 const latenciesMs = [];
 
 for (let index = 0; index < objects; index++) {
   const metadata = { name: `w-${index}`, annotations: { pad: padding } };
-  await send('POST', collection, { apiVersion: 'v1', kind: 'ServiceAccount', metadata });
+  await send('POST', collection, { apiVersion, kind, metadata });
 }
 const { resourceVersion } = JSON.parse((await send('GET', collection)).text).metadata;
 for (let index = 0; index < Number(watchers); index++) await openWatch(index % sampled === 0);

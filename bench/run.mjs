@@ -7,6 +7,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { hasProgram, onCore, pin, residentMiB, serverCore } from './processes.mjs';
+import { builtIn } from './objects.mjs';
 import { seed } from './targets.mjs';
 import { workloads } from './workloads.mjs';
 
@@ -64,12 +65,13 @@ async function main({ own, reference }) {
   }
   const measured = reference ? [own, reference] : [own];
   if (isPinned) for (const { pids } of measured) pin(serverCore, pids);
-  for (const target of measured) await seed(target);
   const yardstick = await startYardstick();
   try {
     const chosen = workloads({ seconds: Number(options.seconds), isPinned, yardstick: yardstick.target }).filter(
       ({ name }) => new RegExp(options.only).test(name),
     );
+    for (const objects of new Set(chosen.map((one) => one.objects ?? builtIn)))
+      for (const target of measured) await seed(target, objects);
     printHead(reference !== undefined);
     const figures = Object.fromEntries(chosen.map((workload) => [workload.name, measure(workload, own, reference)]));
     const memoryMiB = {
@@ -128,7 +130,7 @@ function measure({ name, measure: run, measureYardstick }, own, reference) {
   const ofYardstick = medianOf(rounds.map(({ server, yardstick }) => server.perSecond / yardstick.perSecond));
   const times = reference
     ? rounds.map((round) => round.server.perSecond / round.reference.perSecond)
-    : rounds.map((round) => round.server.perSecond / round.yardstick.perSecond / fixed.ratios[name]);
+    : rounds.map((round) => round.server.perSecond / round.yardstick.perSecond / (fixed.ratios[name] ?? Number.NaN));
   const figure = {
     yardstick: { perSecond: round(medianOf(rounds.map(({ yardstick }) => yardstick.perSecond))) },
     server: summarize(rounds.map(({ server }) => server)),

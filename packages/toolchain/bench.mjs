@@ -2,6 +2,7 @@
 // npm run bench: measures a single replica, and the kube-apiserver of KUBE_APISERVER_BIN in turns with it. Arguments after
 // `--` go to bench/run.mjs; `--help` lists them. `--save` keeps the figures in bench/results.json.
 // npm run bench -- hostile: attacks the same replica, see packages/tests/bench/hostile.ts.
+// npm run bench -- definitions: gives the same replica many custom resource definitions, see bench/definitions.mjs.
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -16,6 +17,7 @@ import { cache, Failure, main, root } from './project.mjs';
 const kit = path.join(root, 'bench', 'run.mjs');
 const results = path.join(root, 'bench', 'results.json');
 /** The kit gives the servers core 0; the load and the stores share core 1. */
+const serverCore = '0';
 const storeCore = '1';
 
 /** One core, and its fastest configuration: it neither checks rights nor encrypts. */
@@ -25,7 +27,10 @@ const referenceSettings = {
 };
 const ownSettings = ['RBAC', 'encryption with AES-GCM'];
 
-await main((args) => (args[0] === 'hostile' ? runHostile(args.slice(1)) : runKit(args)));
+await main(([first, ...rest]) => {
+  if (first === 'hostile') return runHostile(rest);
+  return first === 'definitions' ? runDefinitions(rest) : runKit(first === undefined ? [] : [first, ...rest]);
+});
 
 async function runHostile(args) {
   const { node, env } = prepare();
@@ -37,6 +42,20 @@ async function runHostile(args) {
   return withCluster(tools, home, ['--replicas', '1'], ({ etcd: [etcd] }) => {
     if (!args.includes('--no-pin')) pinStore(etcd.pid);
     return run(node, [...options, bench, '--home', home, ...args], { env });
+  });
+}
+
+async function runDefinitions(args) {
+  const { node, env } = prepare();
+  const tools = { node, env: { ...env, ETCD_BIN: await provisionEtcd() } };
+  const home = path.join(cache, 'bench-definitions');
+  const bench = path.join(root, 'bench', 'definitions.mjs');
+  return withCluster(tools, home, ['--replicas', '1'], ({ replicas: [replica], etcd: [etcd] }) => {
+    pinStore(etcd.pid);
+    outputOf('taskset', ['-acp', serverCore, String(replica.pid)]);
+    const token = fs.readFileSync(path.join(home, 'admin.token'), 'utf8').trim();
+    const server = ['--server', replica.url, '--token', token, '--pid', String(replica.pid)];
+    return run('taskset', ['-c', storeCore, node, bench, ...server, ...args], { env });
   });
 }
 

@@ -344,8 +344,11 @@ const typeNames = new Set(['kind', 'apiVersion']);
 const byName = ([left]: readonly [string, unknown], [right]: readonly [string, unknown]): number =>
   left < right ? -1 : left > right ? 1 : 0;
 
-const inOrder = (names: string[], first: readonly string[]): readonly string[] =>
-  first.length === 0 ? names.sort() : [...new Set([...first.filter((name) => names.includes(name)), ...names.sort()])];
+function inOrder(names: string[], first: readonly string[]): readonly string[] {
+  names.sort();
+  if (first.length === 0) return names;
+  return [...first.filter((name) => names.includes(name)), ...names.filter((name) => !first.includes(name))];
+}
 
 const wholeNumber = /^-?[0-9]+$/;
 
