@@ -7,7 +7,6 @@ import os from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { hasProgram, onCore, pin, residentMiB, serverCore } from './processes.mjs';
-import { builtIn } from './objects.mjs';
 import { seed } from './targets.mjs';
 import { workloads } from './workloads.mjs';
 
@@ -70,7 +69,7 @@ async function main({ own, reference }) {
     const chosen = workloads({ seconds: Number(options.seconds), isPinned, yardstick: yardstick.target }).filter(
       ({ name }) => new RegExp(options.only).test(name),
     );
-    for (const objects of new Set(chosen.map((one) => one.objects ?? builtIn)))
+    for (const objects of new Set(chosen.map((one) => one.objects)))
       for (const target of measured) await seed(target, objects);
     printHead(reference !== undefined);
     const figures = Object.fromEntries(chosen.map((workload) => [workload.name, measure(workload, own, reference)]));

@@ -15,7 +15,7 @@ export async function seed({ url, token }, objectsOf = builtIn) {
   const agent = new https.Agent({ keepAlive: true, maxSockets: seedWidth, rejectUnauthorized: false });
   const request = (method, path, body) => send(agent, url, token, method, path, body);
   const last = objects - 1;
-  if (objectsOf.definition) await define(request, objectsOf);
+  if (objectsOf.definition) await define(request, objectsOf, objectsOf.definition);
   const { status: found } = await request('GET', `${accountsIn(objectsOf, last)}/sa-${last}`);
   if (found === 200) return;
   let next = 0;
@@ -31,7 +31,7 @@ export async function seed({ url, token }, objectsOf = builtIn) {
 }
 
 /** Creates the definition of a kind, and waits until it is served. */
-async function define(request, { root, plural, definition }) {
+async function define(request, { root, plural }, definition) {
   const { status, text } = await request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
   if (status !== 201 && status !== 409) throw new Error(`defining: HTTP ${status} ${text.slice(0, 300)}`);
   while ((await request('GET', `${root}/${plural}?limit=1`)).status !== 200) await sleep(50);

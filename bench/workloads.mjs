@@ -58,15 +58,22 @@ export function workloads({ seconds, isPinned, yardstick }) {
   return [
     ...Object.entries(reads).map(([name, connections]) => ({
       name,
+      objects: builtIn,
       measure: (target) => load(target, name, connections),
       measureYardstick: () => load(yardstick, name, connections),
     })),
     ...Object.entries(writes).map(([name, connections]) => ({
       name,
+      objects: builtIn,
       measure: (target) => load(target, name, connections),
       measureYardstick: writeToEtcd,
     })),
-    { name: 'watch-fanout', measure: (target) => fanOut(target), measureYardstick: () => fanOut(yardstick) },
+    {
+      name: 'watch-fanout',
+      objects: builtIn,
+      measure: (target) => fanOut(target),
+      measureYardstick: () => fanOut(yardstick),
+    },
     ...Object.entries(ofCustomKind).map(([name, [like, connections]]) => ({
       name,
       objects: custom,
