@@ -108,8 +108,6 @@ const units: ReadonlyMap<string, UnitsOf> = new Map<string, UnitsOf>([
     (name) => [name, (args: readonly Value[]) => (isConverted(name, args[0]) ? traversal(1)(args, null) : 1)] as const,
   ),
   ...['replace', 'split', 'ip.isCanonical'].map((name) => [name, traversal(2)] as const),
-  // They are no calls there: what they need not evaluate they do not.
-  ...['or', 'orValue'].map((name) => [name, () => 0] as const),
   ['join', (_, result) => costOf(sizeOf(result), 2 * perCharacter)],
   ...['isSorted', 'sum', 'max', 'min', 'indexOf', 'lastIndexOf'].map(
     (name) => [name, ([list]: readonly Value[]) => traversalUnits(list)] as const,

@@ -34,7 +34,18 @@ const isIndex = (node: Node): boolean => node.kind === 'call' && (node.name === 
 export const isAccess = (node: Node): boolean =>
   node.kind === 'name' || (node.kind === 'select' && node.mode !== 'presence') || isIndex(node);
 
-const conversions = new Set(['bool', 'bytes', 'double', 'duration', 'int', 'string', 'timestamp', 'type', 'uint']);
+const conversions = new Set([
+  'bool',
+  'bytes',
+  'double',
+  'duration',
+  'dyn',
+  'int',
+  'string',
+  'timestamp',
+  'type',
+  'uint',
+]);
 
 /** Whether kube-apiserver evaluates it when it compiles the expression, so that it costs nothing. */
 export function isConstant(node: Node, library: Library): boolean {
@@ -46,7 +57,8 @@ export function isConstant(node: Node, library: Library): boolean {
       return childrenOf(node).every((child) => isConstant(child, library));
     case 'call': {
       const { name, method, args } = library.functionCalled(node);
-      return !method && conversions.has(name) && args.length === 1 && args[0]?.kind === 'literal';
+      const [first, ...others] = args;
+      return !method && conversions.has(name) && !!first && others.length === 0 && isConstant(first, library);
     }
     default:
       return false;

@@ -221,17 +221,26 @@ function textOf(format: string | undefined, text: string): Value {
   }
 }
 
-/** A value of another type stays where an update leaves it as it was. */
+/** In the words of kube-apiserver. A value of another type stays where an update leaves it as it was. */
 const unexpected = ({ type }: Schema, json: unknown): EvaluationError =>
-  new EvaluationError(
-    `invalid data, expected ${expectedTypes[type] ?? 'string'}, got ${Array.isArray(json) ? 'list' : typeof json}`,
-  );
+  new EvaluationError(`invalid data, expected ${compoundTypes[type] ?? `${simpleTypes[type]}, got ${goTypeOf(json)}`}`);
 
-const expectedTypes: Partial<Record<Schema['type'], string>> = {
+const goTypeOf = (json: unknown): string => {
+  if (Array.isArray(json)) return '[]interface {}';
+  if (isRawNumber(json)) return 'int64';
+  if (typeof json === 'number') return Number.isInteger(json) ? 'int64' : 'float64';
+  return typeof json === 'object' ? 'map[string]interface {}' : typeof json === 'boolean' ? 'bool' : typeof json;
+};
+
+const simpleTypes: Partial<Record<Schema['type'], string>> = {
+  string: 'string',
   int32: 'int',
   int64: 'int',
   double: 'float',
   boolean: 'bool',
+};
+
+const compoundTypes: Partial<Record<Schema['type'], string>> = {
   list: 'an array for the provided schema with type=array',
   object: 'a map for the provided schema with type=object',
   intOrString: 'XIntOrString value to be either a string or integer',

@@ -95,7 +95,15 @@ const isLike = (key: Value, other: Value | undefined): boolean =>
   typeof key === typeof other && key?.constructor === other?.constructor;
 
 function slice(list: List, from: bigint, to: bigint, budget: Budget): List {
-  if (from < 0n || to < from || to > BigInt(list.length)) throw new EvaluationError('slice bounds out of range');
+  const fault =
+    from < 0n || to < 0n
+      ? 'negative indexes not supported'
+      : from > to
+        ? 'start index must be less than or equal to end index'
+        : to > BigInt(list.length)
+          ? `list is length ${list.length}`
+          : undefined;
+  if (fault !== undefined) throw new EvaluationError(`cannot slice(${from}, ${to}), ${fault}`);
   budget.charge(Number(to - from));
   return list.slice(Number(from), Number(to));
 }

@@ -11,7 +11,7 @@ import {
 import { createDuration, createTimestamp } from '../values/time.ts';
 import { concatenate } from '../values/unordered-list.ts';
 import { requireInt, requireUint } from '../values/whole.ts';
-import { defineFunction, type Overload } from './overload.ts';
+import { createUnplanned, defineFunction, type Overload } from './overload.ts';
 
 export const operators: readonly Overload[] = [
   // Looked up and compared without dispatch; what stands here for them is their types.
@@ -86,10 +86,6 @@ export const operators: readonly Overload[] = [
   }),
   defineFunction('@in(A, map(A, B)) -> bool', (key: Value, map: MapValue) => map.get(key) !== undefined),
 ];
-
-function createUnplanned(): never {
-  throw new EvaluationError('no such overload');
-}
 
 function arithmetic(
   name: string,

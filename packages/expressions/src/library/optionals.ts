@@ -1,7 +1,8 @@
 import type { Budget } from '../run/budget.ts';
 import { ConstructedObject } from '../values/constructed.ts';
-import { Duration, EvaluationError, MapValue, Optional, Uint, type Value } from '../values/value.ts';
-import { defineFunction, defineMethod, type Overload } from './overload.ts';
+import { Duration, EvaluationError, MapValue, Optional, Timestamp, Uint, type Value } from '../values/value.ts';
+import { oldest } from '../values/time.ts';
+import { createUnplanned, defineFunction, defineMethod, type Overload } from './overload.ts';
 
 export const optionals: readonly Overload[] = [
   defineFunction('optional.of(A) -> optional(A)', (value: Value) => new Optional(value)),
@@ -14,16 +15,11 @@ export const optionals: readonly Overload[] = [
     if (value === undefined) throw new EvaluationError('optional.none() dereference');
     return value;
   }),
-  defineMethod('optional(A)', 'or(optional(A)) -> optional(A)', (one: Optional, other: Optional) =>
-    one.value === undefined ? other : one,
-  ),
+  // These two are planned without a call; what stands here for them is their types.
+  defineMethod('optional(A)', 'or(optional(A)) -> optional(A)', createUnplanned),
+  defineMethod('optional(A)', 'orValue(A) -> A', createUnplanned),
   defineFunction('optional.unwrap(list(optional(A))) -> list(A)', unwrap),
   defineMethod('list(optional(A))', 'unwrapOpt() -> list(A)', unwrap),
-  defineMethod(
-    'optional(A)',
-    'orValue(A) -> A',
-    ({ value }: Optional, other: Value) => value ?? (value === null ? null : other),
-  ),
 ];
 
 function unwrap(list: readonly Value[], budget: Budget): Value[] {
@@ -39,6 +35,7 @@ function isZero(value: Value): boolean {
   if (value === null || value === false || value === '' || value === 0 || value === 0n) return true;
   if (value instanceof Uint) return value.value === 0n;
   if (value instanceof Duration) return value.nanoseconds === 0n;
+  if (value instanceof Timestamp) return value.nanoseconds === oldest;
   if (value instanceof MapValue) return value.size === 0;
   if (value instanceof ConstructedObject) return value.fields.size === 0;
   return (Array.isArray(value) || value instanceof Uint8Array) && value.length === 0;

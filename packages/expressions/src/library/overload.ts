@@ -1,7 +1,17 @@
 import { invariant, requireValue, unreachable } from '@cluster-apiserver/base';
 import { type Type, types } from '../check/type.ts';
 import { Budget } from '../run/budget.ts';
-import { Duration, MapValue, Opaque, Optional, Timestamp, TypeValue, Uint, type Value } from '../values/value.ts';
+import {
+  Duration,
+  EvaluationError,
+  MapValue,
+  Opaque,
+  Optional,
+  Timestamp,
+  TypeValue,
+  Uint,
+  type Value,
+} from '../values/value.ts';
 
 /** One overload of a function: parameter types, result type and implementation. */
 export interface Overload {
@@ -25,6 +35,11 @@ export const defineFunction = (signature: string, run: Run): Overload => overloa
 /** `string`, `startsWith(string) -> bool` */
 export const defineMethod = (target: string, signature: string, run: Run): Overload =>
   overload(signature, [typeIn(target)], run);
+
+/** For what is evaluated without a call, so that only its types are declared. */
+export function createUnplanned(): never {
+  throw new EvaluationError('no such overload');
+}
 
 /** The budget, which `call` appends to the arguments. */
 export function getBudget(args: readonly never[]): Budget {

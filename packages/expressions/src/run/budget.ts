@@ -1,3 +1,5 @@
+import { EvaluationError } from '../values/value.ts';
+
 /** An expression asked for more work than it is granted. Nothing inside an expression can catch this. */
 export class BudgetExceededError extends Error {
   override readonly name = 'BudgetExceededError';
@@ -86,5 +88,16 @@ export class Budget implements Mark {
 
   get isTurnOver(): boolean {
     return this.left < this.pauseBelow;
+  }
+}
+
+/** A call on a value that could not be had costs a unit in kube-apiserver. */
+export function chargeFailure<T>(budget: Budget, run: () => T): T {
+  if (!budget.countsUnits) return run();
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof EvaluationError) budget.charge(0, 1);
+    throw error;
   }
 }

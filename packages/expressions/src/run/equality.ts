@@ -2,6 +2,7 @@ import { Comparison, isContainer } from '../values/comparison.ts';
 import { equal } from '../values/equal.ts';
 import { equalityUnits } from '../cost/call-units.ts';
 import type { Plan } from './frame.ts';
+import { chargeFailure } from './budget.ts';
 import { Interruption } from './progress.ts';
 
 /** `==` and `!=`. Policies compare objects with their old selves, so a comparison can be interrupted. */
@@ -12,7 +13,7 @@ export function planEquality(slot: number, left: Plan, right: Plan, expected: bo
     let comparison = pending?.kind === 'comparison' ? pending.comparison : undefined;
     if (pending) budget.goOnAt(pending);
     if (!comparison) {
-      const [one, other] = [left(frame), right(frame)];
+      const [one, other] = chargeFailure(budget, () => [left(frame), right(frame)] as const);
       if (budget.countsUnits) budget.charge(0, equalityUnits(one, other));
       if (!isContainer(one)) return equal(one, other, budget) === expected;
       comparison = new Comparison(one, other, budget);

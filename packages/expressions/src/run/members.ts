@@ -1,16 +1,16 @@
 import { EvaluationError, FieldsValue, MapValue, Optional, Uint, type Value } from '../values/value.ts';
 import { typeNameOf } from '../values/type-name.ts';
-import type { Plan } from './frame.ts';
+import type { Frame, Plan } from './frame.ts';
 
 /** `a.b`, `has(a.b)` and `a.?b` */
 export function planSelect(operand: Plan, field: string, mode: 'value' | 'presence' | 'optional'): Plan {
   if (mode === 'presence') return (frame) => hasMember(operand(frame), field);
-  if (mode === 'optional') return (frame) => new Optional(memberOf(operand(frame), field));
+  if (mode === 'optional') return (frame) => optionalOf(memberOf(operand(frame), field), frame);
   return (frame) => {
     const container = operand(frame);
     if (container instanceof FieldsValue) return container.member(field);
     const found = memberOf(container, field);
-    if (container instanceof Optional) return new Optional(found);
+    if (container instanceof Optional) return optionalOf(found, frame);
     if (found === undefined) throw new EvaluationError(`no such key: ${field}`);
     return found;
   };
@@ -22,7 +22,7 @@ export function planIndex(operand: Plan, index: Plan, showsKey: boolean): Plan {
     const container = operand(frame);
     const key = index(frame);
     const found = elementOf(container, key);
-    if (container instanceof Optional) return new Optional(found);
+    if (container instanceof Optional) return optionalOf(found, frame);
     if (found !== undefined) return found;
     const what = Array.isArray(container) ? 'index out of bounds' : 'no such key';
     throw new EvaluationError(showsKey ? `${what}: ${describeKey(key)}` : what);
@@ -33,7 +33,13 @@ export function planIndex(operand: Plan, index: Plan, showsKey: boolean): Plan {
 export const planOptionalIndex =
   (operand: Plan, index: Plan): Plan =>
   (frame) =>
-    new Optional(elementOf(operand(frame), index(frame)));
+    optionalOf(elementOf(operand(frame), index(frame)), frame);
+
+/** What is not there costs nothing in kube-apiserver's units. */
+function optionalOf(found: Value | undefined, { budget }: Frame): Optional {
+  if (found === undefined) budget.charge(0, -1);
+  return new Optional(found);
+}
 
 function describeKey(key: Value): string {
   if (key instanceof Uint) return String(key.value);

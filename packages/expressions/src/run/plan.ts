@@ -10,6 +10,7 @@ import type { Node } from '../syntax/node.ts';
 import { ConstructedObject, JsonPatchOperation } from '../values/constructed.ts';
 import { EntryMap } from '../values/entry-map.ts';
 import { EvaluationError, Optional, type Value } from '../values/value.ts';
+import { chargeFailure } from './budget.ts';
 import { planEquality } from './equality.ts';
 import { planFold } from './fold.ts';
 import { type Plan, type Slots, truth } from './frame.ts';
@@ -147,6 +148,10 @@ function planCall(node: Node & { kind: 'call' }, inner: (child: Node) => Plan, c
         return planIndex(left, right, context.showsValues === true || node.args[1]?.kind === 'literal');
       case '_[?_]':
         return planOptionalIndex(left, right);
+      case 'or':
+      case 'orValue':
+        if (method) return planOr(left, right, name);
+        break;
       default:
     }
   const units = callUnits(name, node.args);
@@ -154,13 +159,13 @@ function planCall(node: Node & { kind: 'call' }, inner: (child: Node) => Plan, c
     (overload) => overload.isMethod === method && overload.takes.length === args.length,
   );
   return cacheIfCostly(context.slots.take(), (frame) => {
-    const values = plans.map((value) => value(frame));
+    const values = chargeFailure(frame.budget, () => plans.map((value) => value(frame)));
     for (const value of values) frame.budget.charge(sizeOf(value));
     const overload = overloads.find((candidate) => accepts(candidate, values));
     if (!overload) throw createNoOverloadError(name, values);
     const { budget } = frame;
     if (!budget.countsUnits) return call(overload, values, budget);
-    const result = budget.call(() => call(overload, values, budget));
+    const result = chargeFailure(budget, () => budget.call(() => call(overload, values, budget)));
     budget.charge(0, units(values, result));
     return result;
   });
@@ -184,6 +189,18 @@ function cacheIfCostly(slot: number, run: Plan): Plan {
       if (budget.isTurnOver) throw new Interruption();
     }
     return value;
+  };
+}
+
+/** `a.or(b)` and `a.orValue(b)`, where the second is not evaluated if the first has a value. */
+function planOr(left: Plan, right: Plan, name: 'or' | 'orValue'): Plan {
+  return (frame) => {
+    const optional = left(frame);
+    if (!(optional instanceof Optional)) throw createNoOverloadError(name, [optional, right(frame)]);
+    if (optional.value !== undefined) return name === 'or' ? optional : optional.value;
+    const other = right(frame);
+    if (name === 'or' && !(other instanceof Optional)) throw createNoOverloadError(name, [optional, other]);
+    return other;
   };
 }
 

@@ -2,8 +2,8 @@ import { requireValue } from '@cluster-apiserver/base';
 import { Duration, EvaluationError, Timestamp } from './value.ts';
 
 export const perSecond = 1_000_000_000n;
-/** From the first to the last second of the years that have four digits. */
-const oldest = -62_135_596_800n * perSecond;
+/** From the first to the last second of the years that have four digits. The first one is the time that is unset in Go. */
+export const oldest = -62_135_596_800n * perSecond;
 const newest = 253_402_300_800n * perSecond - 1n;
 const durationMax = 2n ** 63n - 1n;
 
