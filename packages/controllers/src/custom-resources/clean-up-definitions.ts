@@ -24,7 +24,7 @@ import { hasItemWithin, itemsWithin, readable, readBarrier } from '../memory.ts'
 import { requireKind } from '../object-of-kind.ts';
 import { type ControllerContext, type ControllerOptions, type Reconciler, runController } from '../run-controller.ts';
 import { wasServed } from './definition-status.ts';
-import { definitionsIn, kindOfDefinition, servedDefinitions } from './kind-of-definition.ts';
+import { definitionsIn, kindOfDefinition, kindsOfDefinitions } from './kind-of-definition.ts';
 
 const manager = 'kube-apiserver';
 
@@ -47,10 +47,8 @@ class Cleaner implements Reconciler {
   readonly #options: ControllerOptions;
   readonly #definitions: Resource;
   readonly #context: ControllerContext;
-  /** The keys of the definitions whose objects go. */
-  readonly #terminating = new Set<string>();
-  /** Those of them whose kinds are still being loaded. */
-  readonly #awaited = new Set<string>();
+  /** The definitions whose objects go, by their keys, each with its kind as it was looked at last. */
+  readonly #terminating = new Map<string, Resource | undefined>();
 
   constructor(options: ControllerOptions, definitions: Resource, context: ControllerContext) {
     this.#options = options;
@@ -61,15 +59,14 @@ class Cleaner implements Reconciler {
   async reconcile(key: string): Promise<void> {
     const { api, signal, log } = this.#options;
     const { call, pace } = this.#context;
-    this.#awaited.delete(key);
     await readBarrier(this.#definitions, call(), signal);
     const item = terminatingItem(this.#definitions.collection.get(key));
     if (!item) return;
     const resource = kindOfDefinition(api.current, item.name);
+    this.#terminating.set(key, resource);
     if (!resource?.collection.isReady) {
-      // Its coming is a change, but it may fail to come.
-      if (wasServed(requireKind(item.object, 'CustomResourceDefinition')))
-        throw new Error('the kind is not served yet');
+      // When the kind comes, it is looked at again.
+      if (wasServed(requireKind(item.object, 'CustomResourceDefinition'))) return;
       await this.#release(item, {
         ...terminated,
         reason: 'NeverEstablished',
@@ -103,23 +100,24 @@ class Cleaner implements Reconciler {
 
   async sync(): Promise<void> {
     const { collection } = this.#definitions;
-    for (const key of this.#terminating) this.#noteDefinition(key, collection.get(key));
+    for (const key of this.#terminating.keys()) this.#noteDefinition(key, collection.get(key));
     await this.#context.forEachKey((key) => this.#noteDefinition(key, collection.get(key)));
   }
 
   kindsChanged(): void {
-    const served = servedDefinitions(this.#options.api.current);
-    for (const key of this.#awaited) if (served.has(textOfItemKey(key))) this.#context.enqueue(key);
+    if (this.#terminating.size === 0) return;
+    const kinds = kindsOfDefinitions(this.#options.api.current);
+    for (const [key, seen] of this.#terminating) {
+      const kind = kinds.get(textOfItemKey(key));
+      if (kind && kind !== seen) this.#context.enqueue(key);
+    }
   }
 
   #noteDefinition(key: string, item: CachedObject | undefined): void {
     if (terminatingItem(item)) {
-      this.#terminating.add(key);
+      this.#terminating.set(key, this.#terminating.get(key));
       this.#context.enqueue(key);
-    } else {
-      this.#terminating.delete(key);
-      this.#awaited.delete(key);
-    }
+    } else this.#terminating.delete(key);
   }
 
   #noteObject(resource: Resource): void {

@@ -302,6 +302,26 @@ describe('a definition that is deleted', () => {
     await gone('things');
   });
 
+  test('sees that its objects have gone while its kind was loaded again', async () => {
+    work();
+    serve();
+    await define({ plural: 'things', kind: 'Thing' });
+    await whenEstablished('things');
+    await make('things', 'held', { finalizers: ['example.com/x'] });
+    await remove('things');
+    await until(
+      'it waits',
+      async () => (await reasons('things'))['Terminating'] === 'True: InstanceDeletionInProgress',
+    );
+    const before = resourceIn(registry, 'things');
+    await update('things', ({ spec: changed }) => ({
+      spec: { ...changed, versions: [{ ...version, schema: { openAPIV3Schema: { type: 'object' } } }] },
+    }));
+    await until('it is loaded again', () => resourceIn(registry, 'things') !== before);
+    await release('things', 'held');
+    await gone('things');
+  });
+
   test('waits for finalizers of objects, and meanwhile others go', async () => {
     work();
     serve();

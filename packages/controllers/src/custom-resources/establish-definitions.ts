@@ -25,7 +25,7 @@ import {
   runController,
 } from '../run-controller.ts';
 import { statusAfter } from './definition-status.ts';
-import { definitionsIn, kindOfDefinition, servedDefinitions } from './kind-of-definition.ts';
+import { definitionsIn, kindOfDefinition, kindsOfDefinitions } from './kind-of-definition.ts';
 import { collectNames, noNames, type UsedNames } from './names.ts';
 
 /** The writer, in managedFields, as in Kubernetes. */
@@ -104,7 +104,8 @@ class Establisher implements Reconciler {
   }
 
   kindsChanged(): void {
-    const served = servedDefinitions(this.#options.api.current);
+    if (this.#awaited.size === 0) return;
+    const served = kindsOfDefinitions(this.#options.api.current);
     for (const key of this.#awaited)
       if (served.has(textOfItemKey(key)) && this.#isServedElsewhere(key)) this.#context.enqueue(key);
   }

@@ -7,6 +7,6 @@ export const definitionsIn = (api: ApiSnapshot): Resource | undefined =>
 export const kindOfDefinition = ({ stored }: ApiSnapshot, name: string): Resource | undefined =>
   stored.find(({ kind }) => kind.definition === name);
 
-/** The definitions whose kinds are served, by their names. */
-export const servedDefinitions = ({ stored }: ApiSnapshot): ReadonlySet<string | undefined> =>
-  new Set(stored.map(({ kind }) => kind.definition));
+/** The kinds that are served, by the names of their definitions. */
+export const kindsOfDefinitions = ({ stored }: ApiSnapshot): ReadonlyMap<string | undefined, Resource> =>
+  new Map(stored.map((resource) => [resource.kind.definition, resource]));
