@@ -588,3 +588,10 @@ describe('costs', () => {
     ]);
   });
 });
+
+test('all entries of a map that have another type than the first are named', () => {
+  const [problem = ''] = compile(
+    object({ spec: withRules(described, "{'a': 1, 'b': 'c', 3: true}.size() > 1") }),
+  ).problems;
+  expect(Array.from(problem.matchAll(/<input>:1:(\d+)/g), ([, column]) => Number(column))).toEqual([15, 20, 23]);
+});

@@ -28,11 +28,13 @@ export function validateLiterals(node: Node, typeOf: TypeOf, library: Library): 
   return faults;
 }
 
+/** The first one of a list, and all of a map, as cel-go has it. */
 function findMixed(node: Node, typeOf: TypeOf): Fault[] {
-  if (node.kind === 'list') return findMixedTypes(node.elements, typeOf);
+  if (node.kind === 'list') return findMixedTypes(node.elements, typeOf).slice(0, 1);
   if (node.kind !== 'map') return [];
   const keys = node.entries.map(({ key }) => ({ value: key, optional: false }));
-  return [...findMixedTypes(keys, typeOf), ...findMixedTypes(node.entries, typeOf)];
+  const faults = [...findMixedTypes(keys, typeOf), ...findMixedTypes(node.entries, typeOf)];
+  return faults.toSorted((one, other) => one.at - other.at);
 }
 
 interface Element {
@@ -40,18 +42,18 @@ interface Element {
   readonly optional: boolean;
 }
 
-/** The first that is not of the type of those before it. */
+/** Those that are not of the type of the first. */
 function findMixedTypes(elements: readonly Element[], typeOf: TypeOf): Fault[] {
   const typesOf = elements.map(({ value, optional }) => {
     const type = typeOf(value);
     return formatType(optional && type.kind === 'optional' ? type.of : type);
   });
   const [first = ''] = typesOf;
-  const index = typesOf.findIndex((type) => type !== first);
-  const [other, found] = [elements[index], typesOf[index]];
-  return other && found !== undefined
-    ? [{ at: other.value.at, message: `expected type '${shortenType(first)}' but found '${shortenType(found)}'` }]
-    : [];
+  return elements.flatMap(({ value }, index) => {
+    const found = typesOf[index] ?? first;
+    const message = `expected type '${shortenType(first)}' but found '${shortenType(found)}'`;
+    return found === first ? [] : [{ at: value.at, message }];
+  });
 }
 
 function validateCall(
