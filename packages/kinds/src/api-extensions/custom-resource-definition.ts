@@ -4,6 +4,7 @@ import { apiExtensions } from './api-extensions.ts';
 import { type CustomResourceDefinition, fields } from './definition-fields.ts';
 import { beginDeletion, prepareDefinition, withDefaults } from './prepare-definition.ts';
 import { validateDefinition, validateDefinitionSpec } from './validate-definition.ts';
+import { fromV1beta1, v1beta1 } from './v1beta1.ts';
 
 /**
  * Those with the largest schemas, which describe several pods each, have 60,000 in more than a megabyte. Decoding these takes
@@ -23,6 +24,8 @@ export const customResourceDefinition = defineKind({
   description: 'Defines a kind of objects, which is served while the definition exists.',
   fields,
   requiredFields: ['spec'],
+  otherVersions: [v1beta1],
+  conversion: fromV1beta1,
   storage: { prefix: 'apiextensions.k8s.io/customresourcedefinitions' },
   updateNeedsVersion: true,
   qualifiedFinalizers: false,
