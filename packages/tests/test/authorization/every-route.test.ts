@@ -44,7 +44,7 @@ const tokens = {
 };
 const allKinds = kinds({ eventLifetimeSeconds: 3_600, serviceAccountTokens: tokens });
 const allReviews = reviews(services);
-const served = [...allKinds.flatMap(({ versions }) => versions), ...allReviews];
+const served = [...allKinds.flatMap(({ versions }) => versions.filter(({ isServed }) => isServed)), ...allReviews];
 
 const documents = {
   ...fixedRoutes(discoveryRoutes(() => served, {} as Parameters<typeof discoveryRoutes>[1], systemClock)),
@@ -123,7 +123,11 @@ const uses = (): Use[] =>
 const titleOf = ({ method, path, query }: Use): string => `${method} ${path}${query}`;
 
 /** Namespace and name for a use of a route; separate ones, because some uses write. */
-const placeOf = (index: number): { namespace: string; name: string } => ({ namespace: `n${index}`, name: `x${index}` });
+const placeOf = (index: number, { group }: Pick<Use, 'group'>): { namespace: string; name: string } => ({
+  namespace: `n${index}`,
+  // The name of a definition is that of the resource and its group.
+  name: group === 'apiextensions.k8s.io' ? `x${index}.example.com` : `x${index}`,
+});
 
 const fillIn = (template: string, { namespace, name }: ReturnType<typeof placeOf>): string =>
   template.replace('{namespace}', namespace).replace('{name}', name);
@@ -193,7 +197,7 @@ async function forEveryUse<T>(
   find: (use: Use, place: ReturnType<typeof placeOf>) => Promise<T>,
 ): Promise<Record<string, T>> {
   const found: Record<string, T> = {};
-  for (const [index, use] of uses().entries()) found[titleOf(use)] = await find(use, placeOf(index));
+  for (const [index, use] of uses().entries()) found[titleOf(use)] = await find(use, placeOf(index, use));
   return found;
 }
 
@@ -285,7 +289,7 @@ describe('Every route of the endpoint table', () => {
   test.each(['HEAD', 'OPTIONS', 'BREW'])('authorizes %s before it rejects an unsupported method', async (method) => {
     const ofGet = uses().filter((use) => use.method === 'GET');
     for (const [index, use] of ofGet.entries()) {
-      const place = placeOf(index);
+      const place = placeOf(index, use);
       const permission = requiredPermission({ ...use, verb: method === 'HEAD' ? use.verb : '' }, place);
       const request = { method, target: fillIn(use.path, place) + use.query };
       actAs(ann, (one) => one === permission);

@@ -27,6 +27,18 @@ const mutation = {
   jsonPatch: { expression: '[JSONPatch{op: "remove", path: "/metadata/labels"}]' },
 };
 
+/** The name is that of the resource and its group. */
+function definitionOf({ name }: Place): object {
+  const [plural = '', ...group] = name.split('.');
+  const schema = { openAPIV3Schema: { type: 'object' } };
+  return {
+    group: group.join('.'),
+    scope: 'Cluster',
+    names: { plural, kind: plural.toUpperCase() },
+    versions: [{ name: 'v1', served: true, storage: true, schema }],
+  };
+}
+
 const metadata = ({ name }: Place): object => ({ metadata: { name } });
 
 export const samples: Readonly<Record<string, Sample>> = {
@@ -37,6 +49,7 @@ export const samples: Readonly<Record<string, Sample>> = {
   '/secrets': (place) => ({ ...metadata(place), data: { a: 'MQ==' } }),
   '/limitranges': (place) => ({ ...metadata(place), spec: { limits: [] } }),
   '/resourcequotas': (place) => ({ ...metadata(place), spec: { hard: { 'count/configmaps': '1' } } }),
+  'apiextensions.k8s.io/customresourcedefinitions': (place) => ({ ...metadata(place), spec: definitionOf(place) }),
   'apps/controllerrevisions': (place) => ({ ...metadata(place), data: {}, revision: 1 }),
   'coordination.k8s.io/leases': (place) => ({ ...metadata(place), spec: { holderIdentity: 'a' } }),
   'certificates.k8s.io/certificatesigningrequests': (place) => ({
