@@ -10,7 +10,10 @@ import { discoveryRoutes, openApiRoutes, type VersionInfo } from '@cluster-apise
 import { askDocuments } from '../../pipeline/test/ask-documents.ts';
 import { services } from '../../kinds/test/services.ts';
 
-const served = [...kinds(services).flatMap(({ versions }) => versions), ...reviews({} as ReviewServices)]; // only their declarations are used
+const served = [
+  ...kinds(services).flatMap(({ versions }) => versions.filter(({ isServed }) => isServed)),
+  ...reviews({} as ReviewServices),
+]; // only their declarations are used
 const ask = askDocuments({}, [
   discoveryRoutes(() => served, {} as VersionInfo, systemClock), // not part of the snapshot
   openApiRoutes(() => served, 'v0', systemClock),
