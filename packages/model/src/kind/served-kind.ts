@@ -35,7 +35,7 @@ export interface ServedKind extends EncodableKind {
   readonly subresourceForms: readonly ServedSubresource[];
   /** Each request draws this warning. */
   readonly deprecation?: string;
-  /** Its definition is being deleted: no more objects are created. */
+  /** Its definition is being deleted: discovery shows no verbs that create or change objects. */
   readonly isTerminating?: boolean;
   /** The version in which its objects are stored; absent if they are not stored. */
   readonly storedAs?: GroupVersionKind;

@@ -1,6 +1,6 @@
 /** Building, completing and validating the object that a create stores. */
 import { awaitValue, runTask, type Task } from '@cluster-apiserver/base';
-import { badRequest, forbiddenResource, formatTime, Problems, requireValid } from '@cluster-apiserver/model';
+import { badRequest, formatTime, Problems, requireValid } from '@cluster-apiserver/model';
 import {
   keepOtherFields,
   type Kind,
@@ -117,12 +117,6 @@ export function emptyObjectOf(kind: ServedKind): KubeObject {
 /** The new object as the mutating phase of admission leaves it, completed again. */
 export function* mutateNewObject(resource: Resource, fresh: KubeObject, options: WriteOptions): Task<KubeObject> {
   const { name } = fresh.metadata;
-  if (resource.served.isTerminating)
-    throw forbiddenResource(
-      resource.served,
-      name,
-      'create not allowed while custom resource definition is terminating',
-    );
   const mutated = requireMutated(
     yield* awaitValue(mutate(resource, options, { operation: 'CREATE', name, object: fresh, oldObject: undefined })),
   );
