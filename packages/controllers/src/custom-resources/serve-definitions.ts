@@ -2,6 +2,7 @@
  * Serves the kinds that CustomResourceDefinitions define, on every replica, leader or not: a kind is served while its names are
  * accepted or it is established. Each definition is compiled in steps, and again when its kind has changed.
  */
+import { hash } from 'node:crypto';
 import { asError, type Clock, type Random, runTask } from '@cluster-apiserver/base';
 import { customKind } from '@cluster-apiserver/custom-resources';
 import type { CustomResourceDefinition } from '@cluster-apiserver/kinds';
@@ -28,7 +29,7 @@ const pauses = { firstMs: 50, maxMs: 5_000 };
 
 interface Served {
   readonly kind: Kind;
-  /** What the kind was made of. */
+  /** A hash of what the kind was made of. */
   readonly source: string;
   readonly uid: string;
 }
@@ -135,7 +136,7 @@ export class ServedDefinitions {
     if (!definition || !isAccepted(definition)) return this.#remove(key);
     if (!hasCondition(definition, 'Established')) this.#isAwaited = true;
     const isTerminating = hasCondition(definition, 'Terminating');
-    const source = JSON.stringify([definition.spec, definition.status.acceptedNames, isTerminating]);
+    const source = hash('sha256', JSON.stringify([definition.spec, definition.status.acceptedNames, isTerminating]));
     if (served?.source === source) return;
     const kind = await runTask(clock, undefined, customKind(definition, isTerminating), true);
     if (this.#definitions.collection.get(key) !== item) return;

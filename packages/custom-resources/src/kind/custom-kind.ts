@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { requireValue, type SyncTask } from '@cluster-apiserver/base';
 import { Problems } from '@cluster-apiserver/model';
 import { structuralForm } from '@cluster-apiserver/model/codec';
@@ -23,6 +24,7 @@ import {
   validateParts,
   validateValue,
 } from '@cluster-apiserver/model/schema';
+import { standardFinalizers } from '@cluster-apiserver/model/validation';
 import { compileRules } from '../rules/compile-rules.ts';
 import type { RuleNode } from '../rules/rule-node.ts';
 import { validateRules } from '../rules/validate-rules.ts';
@@ -80,6 +82,7 @@ export function* customKind(definition: Definition, isTerminating = false): Sync
       return withGeneration(written, current, isChanged);
     },
     fieldsOf: selectorOf(all),
+    warnings: finalizerWarnings,
   };
   const others: ApiVersion[] = [];
   for (const version of all)
@@ -204,6 +207,17 @@ function validatingInItself(version: ApiVersion, stored: ApiVersion): ApiVersion
   return own;
 }
 
+/** For each finalizer that a write adds, and that may be the one of another controller, too. */
+function finalizerWarnings(written: KubeObject, current: KubeObject | undefined): readonly string[] {
+  const before = new Set(current?.metadata.finalizers);
+  const added = new Set((written.metadata.finalizers ?? []).filter((name) => !before.has(name)));
+  return [...added].toSorted().flatMap((name) => {
+    if (name.includes('/') || standardFinalizers.has(name)) return [];
+    const how = name.includes('.') ? 'name including a path (/)' : 'name';
+    return `metadata.finalizers: ${JSON.stringify(name)}: prefer a domain-qualified finalizer ${how} to avoid accidental conflicts with other finalizer writers`;
+  });
+}
+
 /** Counts changes of anything but the metadata, and the status that has a path of its own, as the writer sees them. */
 function withGeneration(written: KubeObject, current: KubeObject | undefined, isChanged: boolean): KubeObject {
   const before = current?.metadata.generation ?? 0;
@@ -213,9 +227,9 @@ function withGeneration(written: KubeObject, current: KubeObject | undefined, is
 const contentOf = ({ kind: _kind, apiVersion: _version, metadata: _metadata, ...content }: KubeObject): object =>
   content;
 
-/** All that decides how stored values are read. */
+/** Of all that decides how stored values are read. */
 const shapeOf = ({ name, schema }: DefinedVersion, versions: readonly DefinedVersion[]): string =>
-  JSON.stringify([name, schema, versions.map(({ selectableFields }) => selectableFields)]);
+  hash('sha256', JSON.stringify([name, schema, versions.map(({ selectableFields }) => selectableFields)]));
 
 /** The values of all fields that one of the versions lets clients select by. */
 function selectorOf(versions: readonly DefinedVersion[]): Kind['fieldsOf'] {

@@ -20,6 +20,7 @@ export {
 } from './names.ts';
 export {
   foregroundFinalizer,
+  standardFinalizers,
   isPrintable,
   orphanFinalizer,
   validateFinalizers,

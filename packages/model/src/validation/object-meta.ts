@@ -13,7 +13,7 @@ const referenceBytesMax = 256 * 1024;
 
 export const orphanFinalizer = 'orphan';
 export const foregroundFinalizer = 'foregroundDeletion';
-const standardFinalizers = new Set(['kubernetes', orphanFinalizer, foregroundFinalizer]);
+export const standardFinalizers: ReadonlySet<string> = new Set(['kubernetes', orphanFinalizer, foregroundFinalizer]);
 
 export interface ObjectMetaRules {
   readonly namespaced: boolean;

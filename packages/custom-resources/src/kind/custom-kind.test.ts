@@ -1,0 +1,90 @@
+import { runSync } from '@cluster-apiserver/base';
+import { expect, test } from '@jest/globals';
+import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
+import { decode } from '@cluster-apiserver/model/schema';
+import type { JsonSchema } from '../schema/json-schema.ts';
+import { customKind } from './custom-kind.ts';
+import type { DefinedVersion } from './definition.ts';
+
+const kindOf = (
+  schema: JsonSchema,
+  version: Partial<DefinedVersion> = {},
+  others: readonly DefinedVersion[] = [],
+): Kind => {
+  const names = { plural: 'lamps', singular: 'lamp', kind: 'Lamp', listKind: 'LampList' };
+  const v1 = { name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema }, ...version };
+  const spec = { group: 'workshop.example', scope: 'Namespaced', names, versions: [v1, ...others] };
+  return runSync(customKind({ spec, status: { acceptedNames: names } }));
+};
+const specOf = (properties: Readonly<Record<string, JsonSchema>>): JsonSchema => ({
+  type: 'object',
+  properties: { spec: { type: 'object', properties } },
+});
+const lamp = (spec: object, metadata: object = {}): KubeObject => ({
+  kind: 'Lamp',
+  apiVersion: 'workshop.example/v1',
+  metadata: { name: 'desk', ...metadata },
+  spec,
+});
+const stored = (kind: Kind, value: object): string =>
+  kind.storage.form.renew(Buffer.from(JSON.stringify(value)), kind).value.toString();
+
+test('values of kube-apiserver are read: members in another order, and a line break at the end', () => {
+  const kind = kindOf(specOf({ color: { type: 'string' } }));
+  const { kind: name, apiVersion, metadata, ...rest } = lamp({ color: 'red' });
+  const theirs = Buffer.from(`${JSON.stringify({ apiVersion, kind: name, metadata, ...rest })}\n`);
+  expect(kind.storage.form.renew(theirs, kind).value.toString()).toBe(JSON.stringify(lamp({ color: 'red' })));
+});
+
+test('what is stored is read by the present schema, and is the same bytes if that changes nothing', () => {
+  const kind = kindOf(specOf({ color: { type: 'string' }, watts: { type: 'integer', default: 40 } }));
+  expect(stored(kind, lamp({ color: 'red', size: 1 }))).toBe(JSON.stringify(lamp({ color: 'red', watts: 40 })));
+  const value = Buffer.from(JSON.stringify(lamp({ color: 'red', watts: 7 })));
+  expect(kind.storage.form.renew(value, kind).value).toBe(value);
+});
+
+test('names that every object inherits are plain names', () => {
+  const kind = kindOf(specOf({ constructor: { type: 'string' }, toString: { type: 'integer' } }));
+  const written = JSON.parse('{"constructor":"a","toString":1,"__proto__":{"polluted":1}}') as object;
+  const pruned: string[] = [];
+  const decoded = decode(kind.schema, lamp(written), (path) => pruned.push(String(path.at(-1))));
+  expect(JSON.stringify(decoded['spec'])).toBe('{"constructor":"a","toString":1}');
+  expect(pruned).toEqual(['__proto__']);
+  expect(JSON.stringify(decode(kind.schema, lamp({}), () => {})['spec'])).toBe('{}');
+  expect(({} as { polluted?: number }).polluted).toBeUndefined();
+});
+
+test('kinds with the same storage version, schema and selectable fields read alike', () => {
+  const schema = specOf({ color: { type: 'string' } });
+  const { shape } = kindOf(schema).storage;
+  const columns = { additionalPrinterColumns: [{ name: 'Color', type: 'string', jsonPath: '.spec.color' }] };
+  expect(kindOf(schema, { ...columns, subresources: { status: {} }, deprecated: true }).storage.shape).toBe(shape);
+  expect(kindOf(specOf({ color: { type: 'integer' } })).storage.shape).not.toBe(shape);
+  expect(kindOf(schema, { selectableFields: [{ jsonPath: '.spec.color' }] }).storage.shape).not.toBe(shape);
+});
+
+test('a deprecated version names the highest version above it that is neither deprecated nor unserved', () => {
+  const schema = { openAPIV3Schema: specOf({}) };
+  const other = (name: string, more: object = {}): DefinedVersion => ({
+    name,
+    served: true,
+    storage: false,
+    schema,
+    ...more,
+  });
+  const deprecation = (...others: readonly DefinedVersion[]): string | undefined =>
+    kindOf(specOf({}), { deprecated: true }, others).deprecation;
+  expect(deprecation()).toBe('workshop.example/v1 Lamp is deprecated');
+  expect(
+    deprecation(other('v1beta1'), other('v2'), other('v3', { served: false }), other('v4', { deprecated: true })),
+  ).toBe('workshop.example/v1 Lamp is deprecated; use workshop.example/v2 Lamp');
+});
+
+test('finalizers that others may use, too, draw a warning when they are added', () => {
+  const { warnings } = kindOf(specOf({}));
+  const finalizers = ['plain', 'with.dot', 'example.com/path', 'orphan', 'kubernetes'];
+  expect(warnings?.(lamp({}, { finalizers }), lamp({}, { finalizers: ['plain'] }))).toEqual([
+    'metadata.finalizers: "with.dot": prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers',
+  ]);
+  expect(warnings?.(lamp({}, { finalizers }), undefined)).toHaveLength(2);
+});
