@@ -24,7 +24,7 @@ import { hasItemWithin, itemsWithin, readable, readBarrier } from '../memory.ts'
 import { requireKind } from '../object-of-kind.ts';
 import { type ControllerContext, type ControllerOptions, type Reconciler, runController } from '../run-controller.ts';
 import { wasServed } from './definition-status.ts';
-import { definitionsIn, kindOfDefinition, kindsOfDefinitions } from './kind-of-definition.ts';
+import { definitionsIn, kindOfDefinition, kindsOfDefinitions, readDefinition } from './kind-of-definition.ts';
 
 const manager = 'kube-apiserver';
 
@@ -66,7 +66,7 @@ class Cleaner implements Reconciler {
     this.#terminating.set(key, resource);
     if (!resource?.collection.isReady) {
       // When the kind comes, it is looked at again.
-      if (wasServed(requireKind(item.object, 'CustomResourceDefinition'))) return;
+      if (wasServed(await readDefinition(this.#options.clock, item))) return;
       await this.#release(item, {
         ...terminated,
         reason: 'NeverEstablished',

@@ -25,7 +25,13 @@ import {
   runController,
 } from '../run-controller.ts';
 import { statusAfter } from './definition-status.ts';
-import { definitionsIn, kindOfDefinition, kindsOfDefinitions } from './kind-of-definition.ts';
+import {
+  definitionOf,
+  definitionsIn,
+  kindOfDefinition,
+  kindsOfDefinitions,
+  readDefinition,
+} from './kind-of-definition.ts';
 import { collectNames, noNames, type UsedNames } from './names.ts';
 
 /** The writer, in managedFields, as in Kubernetes. */
@@ -80,7 +86,7 @@ class Establisher implements Reconciler {
     this.#isCaughtUp = true;
     const item = readable(this.#definitions.collection.get(key));
     if (!item || this.#settled.get(key) === item.revision) return;
-    const definition = definitionOf(item);
+    const definition = await readDefinition(this.#options.clock, item);
     const status = await this.#statusAfter(item, definition);
     if (sameJson(status, definition.status)) return;
     const change = (current: KubeObject): object =>
@@ -158,9 +164,6 @@ class Establisher implements Reconciler {
     return collectNames(names);
   }
 }
-
-const definitionOf = ({ object }: StoredObject): CustomResourceDefinition =>
-  requireKind(object, 'CustomResourceDefinition');
 
 const hasWantedNames = ({ spec }: CustomResourceDefinition, { acceptedNames }: Status): boolean =>
   sameJson(spec.names, acceptedNames);

@@ -11,8 +11,8 @@ import type { CachedObject, Resource, ServedApi, StoredObject } from '@cluster-a
 import { type Revision, revision, textOfItemKey } from '@cluster-apiserver/storage';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { followAll, itemsWithin } from '../memory.ts';
-import { requireKind } from '../object-of-kind.ts';
 import { RetryQueue } from '../retry-queue.ts';
+import { readDefinition } from './kind-of-definition.ts';
 
 export interface ServeDefinitionsOptions {
   readonly api: ServedApi;
@@ -131,7 +131,8 @@ export class ServedDefinitions {
 
   async #serveDefinition(key: string, item: StoredObject | undefined): Promise<void> {
     const { api, clock } = this.#options;
-    const definition = item && requireKind(item.object, 'CustomResourceDefinition');
+    const definition = item && (await readDefinition(clock, item));
+    if (this.#definitions.collection.get(key) !== item) return;
     const served = this.#served.get(key);
     if (!definition || !isAccepted(definition)) return this.#remove(key);
     if (!hasCondition(definition, 'Established')) this.#isAwaited = true;
