@@ -199,6 +199,7 @@ export function decodeValue(schema: Schema, value: unknown, unknownField: () => 
     { type: 'object', fields: new Map(), atomic: false, rest: schema, structural: plainObject },
     { value },
     unknownField,
+    { hugeDefaults: 'added' },
   );
   return decoded['value'];
 }

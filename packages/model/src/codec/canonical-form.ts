@@ -50,7 +50,7 @@ function renew(stored: Buffer, kind: StoredVersions): Renewed {
   const version = typeof value === 'object' && value !== null ? versionOf(versions, value) : undefined;
   if (typeof value !== 'object' || value === null || !version)
     throw new TypeError(`it is no ${present.kind} of ${present.apiVersion}`);
-  const held = decode(version.schema, value, () => {});
+  const held = decode(version.schema, value, () => {}, { hugeDefaults: 'omitted' });
   if (version !== present && !conversion.isImmediate) throw new TypeError(`it is stored as ${version.apiVersion}`);
   const object = version === present || !conversion.isImmediate ? held : conversion.convert(held, version, present);
   return { value: bytesOf(encodeStored(object)), object };

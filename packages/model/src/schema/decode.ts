@@ -3,7 +3,9 @@ import { isJsonObject, type JsonObject } from '../json/json-object.ts';
 import { type Integer, integerOf, isRawNumber, numberOf, type RawNumber, rawNumber } from '../json/raw-number.ts';
 import { parseQuantity } from '../quantity.ts';
 import { formatPath, type Path, Problems, type Step } from '../problems.ts';
+import { StatusError } from '../status.ts';
 import { parseMicroTime, parseTime } from '../time.ts';
+import { AddedDefaults } from './added-defaults.ts';
 import { decodeBase64 } from './base64.ts';
 import {
   memberSchema,
@@ -36,6 +38,11 @@ export interface DecodeOptions {
   /** In structural objects: whether absent fields get their defaults; true by default. */
   readonly addsDefaults?: boolean;
   /**
+   * What becomes of defaults that would make the object huge. A request is refused. A stored object does without them, so that
+   * it can be read and deleted. In a default they stay, for it is bounded where it is added.
+   */
+  readonly hugeDefaults?: 'refused' | 'omitted' | 'added';
+  /**
    * Takes all that is wrong in declared objects, also by the rules of their values; in place of a value of a wrong type is
    * an empty one. Without it the first value of a wrong type ends the decoding, and values are not validated.
    */
@@ -60,15 +67,18 @@ class Decoder {
   readonly #unknownField: (path: Path) => void;
   readonly #keepsNulls: boolean;
   readonly #addsDefaults: boolean;
+  readonly #hugeDefaults: DecodeOptions['hugeDefaults'];
+  readonly #added = new AddedDefaults();
   readonly #problems: Problems | undefined;
 
   constructor(
     unknownField: (path: Path) => void,
-    { keepsNulls = false, addsDefaults = true, problems }: DecodeOptions,
+    { keepsNulls = false, addsDefaults = true, hugeDefaults = 'refused', problems }: DecodeOptions,
   ) {
     this.#unknownField = unknownField;
     this.#keepsNulls = keepsNulls;
     this.#addsDefaults = addsDefaults;
+    this.#hugeDefaults = hugeDefaults;
     this.#problems = problems;
   }
 
@@ -202,14 +212,22 @@ class Decoder {
   }
 
   #kept(schema: Schema, value: unknown): unknown {
-    const absent = this.#addsDefaults ? schema.default : undefined;
-    if (value === undefined) return absent;
-    if (value === null) return this.#keepsNulls || schema.nullable || schema.type === 'any' ? null : absent;
+    if (value === undefined) return this.#default(schema);
+    if (value === null)
+      return this.#keepsNulls || schema.nullable || schema.type === 'any' ? null : this.#default(schema);
     if (schema.type === 'object') return isJsonObject(value) ? this.object(schema, value) : this.#free(value, 'owned');
     if (schema.type === 'any') return this.#free(value, schema.contents ?? 'owned');
     if (schema.type !== 'list' || !Array.isArray(value)) return this.#free(value, 'owned');
     // Validation refuses a null.
     return value.map((entry: unknown, index) => this.#keptAt(index, schema.items, entry) ?? null);
+  }
+
+  #default(schema: Schema): unknown {
+    if (!this.#addsDefaults || schema.default === undefined) return undefined;
+    const problem = this.#hugeDefaults === 'added' ? undefined : this.#added.add(schema.default);
+    if (problem === undefined) return schema.default;
+    if (this.#hugeDefaults === 'omitted') return undefined;
+    throw new StatusError('RequestEntityTooLarge', problem);
   }
 
   /** A value without a schema: numbers as they are exact, and members in the order of their names. */

@@ -353,3 +353,30 @@ test('nothing that is no object becomes one', () => {
     ),
   );
 });
+
+describe('defaults that are small in memory and huge as text', () => {
+  const entry = (value: Schema, count: number): Schema => ({
+    ...list(of({ a: value }), 'atomic'),
+    default: Array.from({ length: count }, () => ({ a: value.default })),
+  });
+  let nested: Schema = { ...string, default: 'x' };
+  for (let level = 0; level < 8; level++) nested = entry(nested, 50);
+  const long = list(of({ a: { ...string, default: 'x'.repeat(100_000) } }), 'atomic');
+  const huge = of({ nested, long });
+  const entries = Array.from({ length: 100 }, () => ({}));
+
+  test.each([
+    [{}, 'the defaults of its schema would add more than 25000 values'],
+    [{ nested: [], long: entries }, 'the defaults of its schema would add more than 3145728 characters'],
+  ])('a request that would get them is refused', (value, problem) => {
+    expect(() => decode(huge, value, () => {})).toThrow(problem);
+  });
+
+  test('a stored object is read without them', () => {
+    const decoded = decode(huge, { long: entries }, () => {}, { hugeDefaults: 'omitted' }) as {
+      long: { a?: string }[];
+    };
+    expect(decoded).not.toHaveProperty('nested');
+    expect(decoded.long.filter(({ a }) => a !== undefined)).toHaveLength(31);
+  });
+});

@@ -92,4 +92,4 @@ export function withDistinctOwners(object: KubeObject, warn: (text: string) => v
 
 /** Restores the canonical form after steps that have set fields. A null that was applied is left to validation. */
 export const canonical = ({ schema }: ServedKind, object: KubeObject): KubeObject =>
-  decode(schema, object, () => {}, { keepsNulls: true });
+  decode(schema, object, () => {}, { keepsNulls: true, hugeDefaults: 'omitted' });
