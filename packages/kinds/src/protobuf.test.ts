@@ -9,13 +9,11 @@ import { kinds, reviews, type ReviewServices } from './index.ts';
 
 /** Everything that is sent or received as protobuf. */
 const forms: readonly (readonly [string, ObjectSchema])[] = [
-  ...kinds(services)
-    .filter(({ hasProtobuf, kind }) => hasProtobuf || kind !== 'CustomResourceDefinition')
-    .flatMap(({ kind, apiVersion, schema, listSchema, subresourceForms }) => [
-      [`${kind} of ${apiVersion}`, schema] as const,
-      [`${kind}List of ${apiVersion}`, listSchema] as const,
-      ...subresourceForms.map((form) => [`${form.kind} of ${form.group}`, form.schema] as const),
-    ]),
+  ...kinds(services).flatMap(({ kind, apiVersion, schema, listSchema, subresourceForms }) => [
+    [`${kind} of ${apiVersion}`, schema] as const,
+    [`${kind}List of ${apiVersion}`, listSchema] as const,
+    ...subresourceForms.map((form) => [`${form.kind} of ${form.group}`, form.schema] as const),
+  ]),
   ...reviews({} as ReviewServices).map(({ kind, schema }) => [kind, schema] as const), // not called
   ['Status', statusSchema],
   ['DeleteOptions', deleteOptions],
@@ -65,7 +63,9 @@ const namesStandAround = (schema: ObjectSchema): boolean => schema === deleteOpt
 const isEmbedded = ({ embedded }: ObjectSchema, name: string): boolean => embedded?.schema.fields.has(name) === true;
 
 /** The paths of fields that have no number, and numbers that two fields have. */
-function findingsOf(schema: ObjectSchema): string[] {
+function findingsOf(schema: ObjectSchema, seen: ReadonlySet<unknown> = new Set()): string[] {
+  // A form may contain itself.
+  if (seen.has(schema.fields)) return [];
   const fields = [...schema.fields.values()].filter(
     ({ name }) =>
       !(namesStandAround(schema) && (name === 'kind' || name === 'apiVersion')) && !isEmbedded(schema, name),
@@ -74,12 +74,12 @@ function findingsOf(schema: ObjectSchema): string[] {
   const findings = fields.flatMap(({ name, number, schema: held }, index) => [
     ...(number === undefined ? [`${name} has no number`] : []),
     ...(numbers.lastIndexOf(number) === index ? [] : [`${name} has the number of another`]),
-    ...findingsInside(held).map((finding) => `${name}.${finding}`),
+    ...findingsInside(held, new Set([...seen, schema.fields])).map((finding) => `${name}.${finding}`),
   ]);
-  return schema.embedded ? [...findings, ...findingsOf(schema.embedded.schema)] : findings;
+  return schema.embedded ? [...findings, ...findingsOf(schema.embedded.schema, seen)] : findings;
 }
 
-function findingsInside(schema: Schema): string[] {
-  if (schema.type === 'list') return findingsInside(schema.items);
-  return schema.type === 'object' ? findingsOf(schema) : [];
+function findingsInside(schema: Schema, seen: ReadonlySet<unknown>): string[] {
+  if (schema.type === 'list') return findingsInside(schema.items, seen);
+  return schema.type === 'object' ? findingsOf(schema, seen) : [];
 }

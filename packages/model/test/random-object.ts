@@ -7,17 +7,23 @@ import { oneOf, randomMap, randomName } from './random-json.ts';
  * An object of a form as parsed JSON: each field that has a number there or not, and each value one of those that go
  * wrong elsewhere.
  */
-export function randomObject(random: Random, schema: ObjectSchema): Record<string, unknown> {
+export function randomObject(random: Random, schema: ObjectSchema, size = { left: sizeMax }): Record<string, unknown> {
   const object: Record<string, unknown> = {};
   for (const field of schema.fields.values())
-    if (field.number !== undefined && random.below(3) > 0) object[field.name] = randomValue(random, field.schema);
-  return schema.embedded ? { ...object, ...randomObject(random, schema.embedded.schema) } : object;
+    if (field.number !== undefined && size.left-- > 0 && random.below(3) > 0)
+      // Of a list that may be given and empty, protobuf keeps only the items.
+      object[field.name] = randomValue(random, field.schema, size, field.presence === 'given' ? 1 : 0);
+  return schema.embedded ? { ...object, ...randomObject(random, schema.embedded.schema, size) } : object;
 }
 
-const randomValue = (random: Random, schema: Schema): unknown =>
+/** Fields that are looked at: some forms contain themselves. */
+const sizeMax = 1_000;
+type Size = Parameters<typeof randomObject>[2];
+
+const randomValue = (random: Random, schema: Schema, size: Size, itemsMin = 0): unknown =>
   schema.type === 'list'
-    ? Array.from({ length: random.below(4) }, () => randomOf(random, schema.items))
-    : randomOf(random, schema);
+    ? Array.from({ length: itemsMin + random.below(4) }, () => randomOf(random, schema.items, size))
+    : randomOf(random, schema, size);
 
 const texts = ['', 'x', 'ünïcödé', '\0', '\u{1F600}', 'a'.repeat(300)];
 const integers = {
@@ -26,7 +32,7 @@ const integers = {
 };
 const seconds = ['0000-01-01T00:00:00', '0001-01-01T00:00:01', '1970-01-01T00:00:00', '9999-12-31T23:59:59'];
 
-function randomOf(random: Random, schema: Schema): unknown {
+function randomOf(random: Random, schema: Schema, size: Size): unknown {
   switch (schema.type) {
     case 'string':
       return oneOf(random, texts);
@@ -50,11 +56,13 @@ function randomOf(random: Random, schema: Schema): unknown {
     case 'map': {
       const map: Record<string, unknown> = {};
       for (let left = random.below(4); left > 0; left--)
-        setOwn(map, randomName(random), randomValue(random, schema.values));
+        setOwn(map, randomName(random), randomValue(random, schema.values, size));
       return map;
     }
     case 'object':
-      return randomObject(random, schema);
+      return schema.otherwise && random.below(2) === 0
+        ? randomValue(random, schema.otherwise.schema, size)
+        : randomObject(random, schema, size);
     case 'any':
       return randomMap(random, 3);
     case 'list':

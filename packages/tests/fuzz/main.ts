@@ -150,7 +150,7 @@ for (let batch = 0; batch * batchSize < numbers.length; batch++) {
 const expectedKeys = [
   /^\/registry\/\.own\//,
   /^\/registry\/namespaces\/[^/]+$/,
-  /^\/registry\/(serviceaccounts|events|roles|rolebindings)\/[^/]+\/[^/]+$/,
+  /^\/registry\/(serviceaccounts|events|roles|rolebindings|configmaps|leases|secrets)\/[^/]+\/[^/]+$/,
   /^\/registry\/(clusterroles|clusterrolebindings)\/[^/]+$/,
 ];
 const strayKeys = (await allKeys(files.etcd()[0]?.url ?? '')).filter(

@@ -4,7 +4,8 @@ import {
   boolean,
   bytes,
   int32,
-  jsonField,
+  int64,
+  field,
   list,
   object,
   type ObjectSchema,
@@ -17,12 +18,12 @@ import { jsonSchemaProps } from './json-schema-props.ts';
 
 const names = object(
   {
-    plural: jsonField(string, 'The name of the resource in paths.', 'always'),
-    singular: jsonField(string, 'The name of one object on command lines. Defaults to the kind in lower case.'),
-    shortNames: jsonField(list(string, 'atomic'), 'Abbreviations for command lines.'),
-    kind: jsonField(string, 'The kind of the objects.', 'always'),
-    listKind: jsonField(string, 'The kind of lists of them. Defaults to the kind and `List`.'),
-    categories: jsonField(list(string, 'atomic'), 'Groups of resources that it belongs to, such as `all`.'),
+    plural: field(1, string, 'The name of the resource in paths.', 'always'),
+    singular: field(2, string, 'The name of one object on command lines. Defaults to the kind in lower case.'),
+    shortNames: field(3, list(string, 'atomic'), 'Abbreviations for command lines.'),
+    kind: field(4, string, 'The kind of the objects.', 'always'),
+    listKind: field(5, string, 'The kind of lists of them. Defaults to the kind and `List`.'),
+    categories: field(6, list(string, 'atomic'), 'Groups of resources that it belongs to, such as `all`.'),
   },
   {
     publication: publicationOfPart('CustomResourceDefinitionNames', 'The names of the kind.', ['plural', 'kind']),
@@ -31,12 +32,12 @@ const names = object(
 
 const column = object(
   {
-    name: jsonField(string, 'The heading.', 'always'),
-    type: jsonField(string, 'boolean, date, integer, number or string.', 'always'),
-    format: jsonField(string, 'The format of the cells.'),
-    description: jsonField(string, 'What the cells mean.'),
-    priority: jsonField(int32, 'Above 0, the column is only shown in wide tables.'),
-    jsonPath: jsonField(string, 'Where the value of the cell is in the object.', 'always'),
+    name: field(1, string, 'The heading.', 'always'),
+    type: field(2, string, 'boolean, date, integer, number or string.', 'always'),
+    format: field(3, string, 'The format of the cells.'),
+    description: field(4, string, 'What the cells mean.'),
+    priority: field(5, int32, 'Above 0, the column is only shown in wide tables.'),
+    jsonPath: field(6, string, 'Where the value of the cell is in the object.', 'always'),
   },
   {
     publication: publicationOfPart('CustomResourceColumnDefinition', 'A column of the table.', [
@@ -49,9 +50,9 @@ const column = object(
 
 const scale = object(
   {
-    specReplicasPath: jsonField(string, 'Where the wanted number of replicas is.', 'always'),
-    statusReplicasPath: jsonField(string, 'Where the present number of replicas is.', 'always'),
-    labelSelectorPath: jsonField(string, 'Where the selector of the replicas is.', 'given'),
+    specReplicasPath: field(1, string, 'Where the wanted number of replicas is.', 'always'),
+    statusReplicasPath: field(2, string, 'Where the present number of replicas is.', 'always'),
+    labelSelectorPath: field(3, string, 'Where the selector of the replicas is.', 'given'),
   },
   {
     publication: publicationOfPart('CustomResourceSubresourceScale', 'How objects are scaled.', [
@@ -68,36 +69,36 @@ const status = object(
 
 const subresources = object(
   {
-    status: jsonField(status, 'The status is written through a path of its own.', 'given'),
-    scale: jsonField(scale, 'Objects are scaled through a path of its own.', 'given'),
+    status: field(1, status, 'The status is written through a path of its own.', 'given'),
+    scale: field(2, scale, 'Objects are scaled through a path of its own.', 'given'),
   },
   { publication: publicationOfPart('CustomResourceSubresources', 'Paths below that of an object.') },
 );
 
 const selectableField = object(
-  { jsonPath: jsonField(string, 'Where the value is in the object.', 'always') },
+  { jsonPath: field(1, string, 'Where the value is in the object.', 'always') },
   { publication: publicationOfPart('SelectableField', 'A field that field selectors may name.', ['jsonPath']) },
 );
 
 const validation = object(
   {
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the values of a schema that contains itself have no inferred type
-    openAPIV3Schema: jsonField(jsonSchemaProps as ObjectSchema<JsonSchema>, 'The schema of the objects.', 'given'),
+    openAPIV3Schema: field(1, jsonSchemaProps as ObjectSchema<JsonSchema>, 'The schema of the objects.', 'given'),
   },
   { publication: publicationOfPart('CustomResourceValidation', 'The schema of a version.') },
 );
 
 const version = object(
   {
-    name: jsonField(string, 'The name of the version, such as v1.', 'always'),
-    served: jsonField(boolean, 'Whether clients see it.', 'always'),
-    storage: jsonField(boolean, 'Whether objects are stored in it. Exactly one version is.', 'always'),
-    deprecated: jsonField(boolean, 'Whether each request draws a warning.'),
-    deprecationWarning: jsonField(string, 'The text of the warning.', 'given'),
-    schema: jsonField(validation, 'The schema of the objects.', 'given'),
-    subresources: jsonField(subresources, 'Paths below that of an object.', 'given'),
-    additionalPrinterColumns: jsonField(list(column, 'atomic'), 'Columns of the table.'),
-    selectableFields: jsonField(list(selectableField, 'atomic'), 'Fields that field selectors may name.'),
+    name: field(1, string, 'The name of the version, such as v1.', 'always'),
+    served: field(2, boolean, 'Whether clients see it.', 'always'),
+    storage: field(3, boolean, 'Whether objects are stored in it. Exactly one version is.', 'always'),
+    deprecated: field(7, boolean, 'Whether each request draws a warning.'),
+    deprecationWarning: field(8, string, 'The text of the warning.', 'given'),
+    schema: field(4, validation, 'The schema of the objects.', 'given'),
+    subresources: field(5, subresources, 'Paths below that of an object.', 'given'),
+    additionalPrinterColumns: field(6, list(column, 'atomic'), 'Columns of the table.'),
+    selectableFields: field(9, list(selectableField, 'atomic'), 'Fields that field selectors may name.'),
   },
   {
     publication: publicationOfPart('CustomResourceDefinitionVersion', 'A version of the kind.', [
@@ -110,10 +111,10 @@ const version = object(
 
 const serviceReference = object(
   {
-    namespace: jsonField(string, 'Namespace of the service.', 'always'),
-    name: jsonField(string, 'Name of the service.', 'always'),
-    path: jsonField(string, 'URL path of the requests.', 'given'),
-    port: jsonField(int32, 'Port of the service. Defaults to 443.', 'given'),
+    namespace: field(1, string, 'Namespace of the service.', 'always'),
+    name: field(2, string, 'Name of the service.', 'always'),
+    path: field(3, string, 'URL path of the requests.', 'given'),
+    port: field(4, int32, 'Port of the service. Defaults to 443.', 'given'),
   },
   {
     publication: publicationOfPart('ServiceReference', 'A service that webhook requests are sent to.', [
@@ -125,17 +126,18 @@ const serviceReference = object(
 
 const clientConfig = object(
   {
-    url: jsonField(string, 'HTTPS URL of the webhook. Either this or service is set.', 'given'),
-    service: jsonField(serviceReference, 'Service of the webhook. Either this or url is set.', 'given'),
-    caBundle: jsonField(bytes, 'CA bundle in PEM to verify the certificate of the webhook with.'),
+    url: field(3, string, 'HTTPS URL of the webhook. Either this or service is set.', 'given'),
+    service: field(1, serviceReference, 'Service of the webhook. Either this or url is set.', 'given'),
+    caBundle: field(2, bytes, 'CA bundle in PEM to verify the certificate of the webhook with.'),
   },
   { publication: publicationOfPart('WebhookClientConfig', 'How to call a webhook.') },
 );
 
 const webhookConversion = object(
   {
-    clientConfig: jsonField(clientConfig, 'How to call the webhook.', 'given'),
-    conversionReviewVersions: jsonField(
+    clientConfig: field(2, clientConfig, 'How to call the webhook.', 'given'),
+    conversionReviewVersions: field(
+      3,
       list(string, 'atomic'),
       'The versions of ConversionReview that the webhook understands.',
       'nullIfEmpty',
@@ -150,8 +152,8 @@ const webhookConversion = object(
 
 const conversion = object(
   {
-    strategy: jsonField(string, 'None or Webhook.', 'always'),
-    webhook: jsonField(webhookConversion, 'The webhook of the strategy Webhook.', 'given'),
+    strategy: field(1, string, 'None or Webhook.', 'always'),
+    webhook: field(2, webhookConversion, 'The webhook of the strategy Webhook.', 'given'),
   },
   {
     publication: publicationOfPart('CustomResourceConversion', 'How objects are converted between versions.', [
@@ -162,12 +164,12 @@ const conversion = object(
 
 const spec = object(
   {
-    group: jsonField(string, 'The API group of the kind.', 'always'),
-    names: jsonField(names, 'The names of the kind.', 'always'),
-    scope: jsonField(string, 'Cluster or Namespaced.', 'always'),
-    versions: jsonField(list(version, 'atomic'), 'The versions of the kind.', 'given'),
-    conversion: jsonField(conversion, 'How objects are converted between the versions.', 'given'),
-    preserveUnknownFields: jsonField(boolean, 'Refused if true.'),
+    group: field(1, string, 'The API group of the kind.', 'always'),
+    names: field(3, names, 'The names of the kind.', 'always'),
+    scope: field(4, string, 'Cluster or Namespaced.', 'always'),
+    versions: field(7, list(version, 'atomic'), 'The versions of the kind.', 'given'),
+    conversion: field(9, conversion, 'How objects are converted between the versions.', 'given'),
+    preserveUnknownFields: field(10, boolean, 'Refused if true.'),
   },
   {
     publication: publicationOfPart('CustomResourceDefinitionSpec', 'What the kind is.', [
@@ -181,12 +183,12 @@ const spec = object(
 
 const condition = object(
   {
-    type: jsonField(string, 'What it is about, such as Established.', 'always'),
-    status: jsonField(string, 'True, False or Unknown.', 'always'),
-    lastTransitionTime: jsonField(time, 'When the status last changed.', 'always'),
-    reason: jsonField(string, 'Why, in one word.'),
-    message: jsonField(string, 'Why, for people.'),
-    observedGeneration: jsonField(int32, 'The generation that it was made from.'),
+    type: field(1, string, 'What it is about, such as Established.', 'always'),
+    status: field(2, string, 'True, False or Unknown.', 'always'),
+    lastTransitionTime: field(3, time, 'When the status last changed.', 'always'),
+    reason: field(4, string, 'Why, in one word.'),
+    message: field(5, string, 'Why, for people.'),
+    observedGeneration: field(6, int64, 'The generation that it was made from.'),
   },
   {
     publication: publicationOfPart('CustomResourceDefinitionCondition', 'A fact about the kind.', ['type', 'status']),
@@ -195,25 +197,27 @@ const condition = object(
 
 const statusSchema = object(
   {
-    conditions: jsonField(
+    conditions: field(
+      1,
       list(condition, { keys: ['type'], isReplacedByPatch: true }),
       'Facts about the kind.',
       'nullIfEmpty',
     ),
-    acceptedNames: jsonField(names, 'The names in use, which may differ from the wanted ones.', 'always'),
-    storedVersions: jsonField(
+    acceptedNames: field(2, names, 'The names in use, which may differ from the wanted ones.', 'always'),
+    storedVersions: field(
+      3,
       list(string, 'atomic'),
       'The versions in which objects have ever been stored.',
       'nullIfEmpty',
     ),
-    observedGeneration: jsonField(int32, 'The generation that the status was made from.'),
+    observedGeneration: field(4, int64, 'The generation that the status was made from.'),
   },
   { publication: publicationOfPart('CustomResourceDefinitionStatus', 'What became of the kind.') },
 );
 
 export const fields = {
-  spec: jsonField(spec, 'What the kind is.', 'always'),
-  status: jsonField(statusSchema, 'What became of the kind.', 'always'),
+  spec: field(2, spec, 'What the kind is.', 'always'),
+  status: field(3, statusSchema, 'What became of the kind.', 'always'),
 };
 
 export type CustomResourceDefinition = ObjectOf<typeof fields>;

@@ -5,7 +5,7 @@ import { isObjectOrRawNumber } from '../json/json-object.ts';
 import { type JsonBounds, scanJson, storedBounds, TooManyValuesError } from '../json/json-scan.ts';
 import { type Integer, rawNumber } from '../json/raw-number.ts';
 import { zero } from '../schema/decode.ts';
-import type { Field, ListSchema, MapSchema, ObjectSchema, Schema } from '../schema/schema.ts';
+import type { Field, ListSchema, MapSchema, ObjectSchema, Otherwise, Schema } from '../schema/schema.ts';
 import {
   delimited,
   FieldBudget,
@@ -71,7 +71,8 @@ function fieldsInto(value: Record<string, unknown>, schema: ObjectSchema, budget
     requireType(type, wireType(held), name);
     if (held.type === 'list') listIn(value, name).push(readValue(reader, held.items, name, budget));
     else if (held.type === 'map') readEntry(reader, held, objectIn(value, name), budget);
-    else if (held.type === 'object') readNested(reader, budget.fields, fieldsInto(objectIn(value, name), held, budget));
+    else if (held.type === 'object' && !held.otherwise)
+      readNested(reader, budget.fields, fieldsInto(objectIn(value, name), held, budget));
     else {
       const scalar = readValue(reader, held, name, budget);
       value[name] = scalar;
@@ -176,6 +177,7 @@ function readValue(reader: Reader, schema: Schema, name: string, budget: Budget)
     case 'microTime':
       return readTime(reader, name, budget, true);
     case 'object': {
+      if (schema.otherwise) return readEither(reader, schema, schema.otherwise, name, budget);
       const value: Record<string, unknown> = {};
       readNested(reader, budget.fields, fieldsInto(value, schema, budget));
       return value;
@@ -188,6 +190,29 @@ function readValue(reader: Reader, schema: Schema, name: string, budget: Budget)
     default:
       return unreachable(schema);
   }
+}
+
+/** The object, if there is one. */
+function readEither(
+  reader: Reader,
+  schema: ObjectSchema,
+  { schema: other, number: otherNumber, objectNumber }: Otherwise,
+  name: string,
+  budget: Budget,
+): unknown {
+  let object: Record<string, unknown> | undefined;
+  let value: unknown;
+  const items: unknown[] = [];
+  readNested(reader, budget.fields, (number, type) => {
+    if (number !== otherNumber && number !== objectNumber) return false;
+    requireType(type, number === objectNumber ? delimited : wireType(other), name);
+    spend(budget, 1);
+    if (number === objectNumber) readNested(reader, budget.fields, fieldsInto((object ??= {}), schema, budget));
+    else if (other.type !== 'list') value = readValue(reader, other, name, budget);
+    else items.push(readValue(reader, other.items, name, budget));
+    return true;
+  });
+  return object ?? value ?? (other.type === 'list' ? items : zero(other));
 }
 
 /** A double where it is exact. */

@@ -4,9 +4,9 @@
  * like any other.
  */
 import { invariant } from '@cluster-apiserver/base';
-import { type JsonObject, requireList, requireObject } from '../json/json-object.ts';
+import { isJsonObject, type JsonObject, requireList, requireObject } from '../json/json-object.ts';
 import { isRawNumber } from '../json/raw-number.ts';
-import type { Field, ListSchema, MapSchema, ObjectSchema, Schema } from '../schema/schema.ts';
+import type { Field, ListSchema, MapSchema, ObjectSchema, Otherwise, Schema } from '../schema/schema.ts';
 import { delimited, encodeWith, fixed64, type ProtobufWriter, varint, writeNested, writeTag } from './protobuf-wire.ts';
 
 export const encodeMessage = (schema: ObjectSchema, value: object): Uint8Array =>
@@ -100,7 +100,10 @@ export function writeValue(to: ProtobufWriter, number: number, schema: Schema, v
       writeNested(to, number, (time) => writeTime(time, requireText(value)));
       return;
     case 'object':
-      writeNested(to, number, (object) => writeObject(object, schema, requireObject(value)));
+      writeNested(to, number, (object) => {
+        if (schema.otherwise) writeEither(object, schema, schema.otherwise, value);
+        else writeObject(object, schema, requireObject(value));
+      });
       return;
     case 'any':
       writeNested(to, number, (any) => writeTag(any, 1, delimited).string(JSON.stringify(value)));
@@ -109,6 +112,20 @@ export function writeValue(to: ProtobufWriter, number: number, schema: Schema, v
     case 'list':
       invariant(false, 'a list of lists or maps has no place in protobuf');
   }
+}
+
+function writeEither(
+  to: ProtobufWriter,
+  schema: ObjectSchema,
+  { schema: other, number, objectNumber }: Otherwise,
+  value: unknown,
+): void {
+  if (isJsonObject(value)) {
+    // A schema for other members allows them, which Go says, too.
+    if (other.type === 'boolean') writeValue(to, number, other, true);
+    writeNested(to, objectNumber, (object) => writeObject(object, schema, value));
+  } else if (other.type === 'list') writeItems(to, number, other, requireList(value));
+  else writeValue(to, number, other, value);
 }
 
 function requireText(value: unknown): string {

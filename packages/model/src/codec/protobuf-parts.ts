@@ -24,9 +24,9 @@ export function* messageParts(
   for (const { name, number, schema: held } of schema.fields.values()) {
     const given = members[name];
     if (number === undefined || given === undefined || given === null) continue;
-    if (held.type === 'object' && levels > 0) {
+    if (held.type === 'object' && !held.otherwise && levels > 0) {
       parts.push(...delimitedParts(number, yield* messageParts(held, requireObject(given), levels - 1)));
-    } else if (held.type === 'list' && held.items.type === 'object' && levels > 0) {
+    } else if (held.type === 'list' && held.items.type === 'object' && !held.items.otherwise && levels > 0) {
       parts.push(...(yield* itemParts(number, held.items, requireList(given), levels - 1)));
     } else if (held.type === 'list') {
       for (const some of inBatches(requireList(given))) {

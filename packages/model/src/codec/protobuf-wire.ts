@@ -1,5 +1,5 @@
 import protobuf from 'protobufjs/minimal.js';
-import { type JsonBounds, TooManyValuesError } from '../json/json-scan.ts';
+import { type JsonBounds, NestedTooDeepError, nestingMax, TooManyValuesError } from '../json/json-scan.ts';
 
 /** The little of protobuf's wire format that objects need, on top of a reader and a writer of single values. */
 
@@ -37,10 +37,11 @@ export type ReadField = (number: number, type: number, reader: Reader) => boolea
 
 /**
  * Counts the fields of a message with those inside of it, also what is skipped or replaced: fields of two bytes each would
- * otherwise take many times longer than the values of an object.
+ * otherwise take many times longer than the values of an object. Bounds the messages inside each other: each takes stack.
  */
 export class FieldBudget {
   #left: number;
+  #levels = 0;
   readonly #bounds: JsonBounds;
 
   constructor(bounds: JsonBounds) {
@@ -50,6 +51,14 @@ export class FieldBudget {
 
   spend(): void {
     if (--this.#left < 0) throw new TooManyValuesError(this.#bounds.valuesMax);
+  }
+
+  enter(): void {
+    if (++this.#levels > nestingMax) throw new NestedTooDeepError('the message', nestingMax);
+  }
+
+  leave(): void {
+    this.#levels--;
   }
 }
 
@@ -93,7 +102,9 @@ export function readMessage(message: Uint8Array, budget: FieldBudget, readField:
 export function readNested(reader: Reader, budget: FieldBudget, readField: ReadField): void {
   const length = reader.uint32();
   if (length > reader.len - reader.pos) throw new WireError('a field is longer than the message around it');
+  budget.enter();
   readFields(reader, reader.pos + length, budget, readField);
+  budget.leave();
 }
 
 export function requireType(type: number, wanted: WireType, what: string): void {

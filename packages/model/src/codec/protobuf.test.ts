@@ -1,8 +1,20 @@
 import { describe, expect, test } from '@jest/globals';
 import { objectMeta, typeMeta } from '../schema/common.ts';
-import { any, boolean, field, int32, list, microTime, object, string, stringMap, time } from '../schema/schema.ts';
+import {
+  any,
+  boolean,
+  field,
+  int32,
+  list,
+  microTime,
+  object,
+  type ObjectSchema,
+  string,
+  stringMap,
+  time,
+} from '../schema/schema.ts';
 import { MalformedTextError } from '../json/json.ts';
-import { TooManyValuesError } from '../json/json-scan.ts';
+import { nestingMax, TooManyValuesError } from '../json/json-scan.ts';
 import { encodeProtobuf, parseProtobuf, watchFrame } from './protobuf.ts';
 import { decodeMessage } from './protobuf-decoder.ts';
 import { encodeMessage } from './protobuf-encoder.ts';
@@ -152,6 +164,19 @@ describe('so many fields that reading them would block the event loop are refuse
   test('but not those that stored objects have', () => {
     expect(decodeMessage(schema, times(120, 0))).toEqual({});
   });
+});
+
+test('messages inside each other are refused below as many levels as JSON may have', () => {
+  const form: { type: 'object'; fields: Map<string, unknown> } = { type: 'object', fields: new Map() };
+  form.fields.set('inner', { name: 'inner', number: 1, presence: 'filled', description: '', schema: form });
+  const nested = (levels: number): Buffer => {
+    let message = Buffer.alloc(0);
+    for (let level = 0; level < levels; level++) message = Buffer.concat([bytes([10], lengthOf(message)), message]);
+    return Buffer.concat([bytes('k8s\0', [18], lengthOf(message)), message]);
+  };
+  const parse = (levels: number): unknown => parseProtobuf(nested(levels), () => form as unknown as ObjectSchema).value;
+  expect(JSON.stringify(parse(nestingMax - 1))).toContain('{}');
+  for (const levels of [nestingMax + 1, 3_000]) expect(() => parse(levels)).toThrow(`deeper than ${nestingMax} levels`);
 });
 
 test('unset fields that Go writes all the same do not count as values', () => {

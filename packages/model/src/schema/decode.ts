@@ -176,7 +176,7 @@ class Decoder {
         return this.#list(schema, value);
       case 'object':
         return schema.otherwise && !isJsonObject(value)
-          ? this.#value(schema.otherwise, value)
+          ? this.#value(schema.otherwise.schema, value)
           : this.object(schema, value);
       case 'any':
         return schema.contents === undefined ? value : this.#free(value, schema.contents);

@@ -105,7 +105,7 @@ export interface ObjectSchema<Value = unknown> extends Constraints {
   /** Of members that are no declared fields. Without it they are pruned. */
   readonly rest?: Schema;
   /** Of a value that is no object, where the type is one of two. */
-  readonly otherwise?: Schema;
+  readonly otherwise?: Otherwise;
   /** An object of a structural schema, see structural.ts. */
   readonly structural?: Structural;
   readonly embedded?: Embedded;
@@ -113,6 +113,13 @@ export interface ObjectSchema<Value = unknown> extends Constraints {
   readonly publication?: Publication;
   /** The versions in which the fields of a kind may be named, by apiVersion; absent where any may. */
   readonly versions?: ReadonlyMap<string, FieldNames>;
+}
+/** In protobuf, values of both types are fields of one message. */
+export interface Otherwise {
+  readonly schema: Schema;
+  readonly number: number;
+  /** The number of the object. */
+  readonly objectNumber: number;
 }
 /** Fields that are inlined in JSON, and a message of their own in protobuf, like an embedded struct in Go. */
 export interface Embedded<Value = unknown> {
