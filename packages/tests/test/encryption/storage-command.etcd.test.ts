@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { canary } from '@cluster-apiserver/testkit/leaks';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { until } from '@cluster-apiserver/testkit/until';
 import { putRaw } from '@cluster-apiserver/testkit/etcd-gateway';
 import { serveKinds } from '../serve-kinds.ts';
 import { configuration, createAccount, file, flags, provider, keyOf } from './configuration.ts';
@@ -61,4 +62,48 @@ test('unreadable values are reported and skipped, and the command fails', async 
 test('the key to continue from must be among the objects', async () => {
   for (const after of ['', '/a', '/registryx/a'])
     await expect(run(rotated, 'rewrite', `--after=${after}`)).rejects.toThrow('--after: expected a key');
+});
+
+test('custom objects are rewritten as they are, also those that their schema would prune', async () => {
+  const all = (...providers: object[]): string =>
+    JSON.stringify({
+      ...JSON.parse(configuration()),
+      resources: [{ resources: ['serviceaccounts', 'things.example.com'], providers }],
+    });
+  const server = await serveKinds(kinds, { flags, files: { [file]: all(provider('aesgcm', 'a')) }, etcd });
+  const schema = (free: boolean): object => ({
+    openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': free },
+  });
+  const version = { name: 'v1', served: true, storage: true };
+  const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+  await server.request('POST', definitions, {
+    metadata: { name: 'things.example.com' },
+    spec: {
+      group: 'example.com',
+      scope: 'Cluster',
+      names: { plural: 'things', kind: 'Thing' },
+      versions: [{ ...version, schema: schema(true) }],
+    },
+  });
+  const things = '/apis/example.com/v1/things';
+  const thing = { apiVersion: 'example.com/v1', kind: 'Thing', metadata: { name: 'a' }, kept: canary };
+  await until('the kind', async () => {
+    const response = await server.open('POST', things, thing);
+    response.resume();
+    return response.statusCode === 201 || undefined;
+  });
+  await server.request(
+    'PATCH',
+    `${definitions}/things.example.com`,
+    { spec: { versions: [{ ...version, schema: schema(false) }] } },
+    'application/merge-patch+json',
+  );
+  await server.close();
+  const inspect = async (): Promise<unknown> =>
+    (await run(all(provider('secretbox', 'b'), provider('aesgcm', 'a')), 'inspect')).lines.filter((line) =>
+      line.startsWith('example.com/things'),
+    );
+  expect(await inspect()).toEqual(['example.com/things\tk8s:enc:aesgcm:v1:a:\t1']);
+  expect((await run(all(provider('secretbox', 'b'), provider('aesgcm', 'a')), 'rewrite')).code).toBe(0);
+  expect(await inspect()).toEqual(['example.com/things\tk8s:enc:secretbox:v1:b:\t1']);
 });

@@ -1,7 +1,7 @@
 import { callUntil, sleep } from '@cluster-apiserver/base';
 import { bytesOf } from '@cluster-apiserver/model/codec';
 import type { Kind } from '@cluster-apiserver/model/kind';
-import { type CachedObject, collectionFormOf, type StoredKinds, type StoredObject } from '@cluster-apiserver/registry';
+import { collectionFormOf, type StoredKinds } from '@cluster-apiserver/registry';
 import { CorruptValueError, type Entry, itemKey, RevisionMismatchError } from '@cluster-apiserver/storage';
 import { listPages, type StorageScan } from './list-pages.ts';
 
@@ -31,10 +31,10 @@ export async function rewrite(work: RewriteOptions): Promise<number> {
       const found = read(entry);
       if (!found) continue;
       counts.seen++;
-      if (found.object.unreadable) {
+      if (found.isUnreadable) {
         counts.unreadable++;
         print(`cannot read ${entry.key}`);
-      } else if (found.object.stale && (dryRun || (await rewriteOne(work, entry.key, found.kind, found.object)))) {
+      } else if (found.isStale && (dryRun || (await rewriteOne(work, entry, found)))) {
         counts.rewritten++;
         if (!dryRun) await sleep(clock, pauseMs, signal).catch(() => {}); // the loop sees the signal
       }
@@ -45,30 +45,39 @@ export async function rewrite(work: RewriteOptions): Promise<number> {
   return signal.aborted || counts.unreadable > 0 ? 1 : 0;
 }
 
-/** Reads objects as the server does, to find unreadable and stale ones. */
-function createReader({
-  storedKinds,
-  keyPrefix,
-}: RewriteOptions): (entry: Entry) => { kind: Kind; object: CachedObject } | undefined {
+interface Found {
+  readonly kind: Kind;
+  readonly isUnreadable: boolean;
+  readonly isStale: boolean;
+  readonly value: Buffer;
+}
+
+/** Reads objects as the server does, to find unreadable and stale ones. Custom objects are stored again as they are. */
+function createReader({ storedKinds, keyPrefix }: RewriteOptions): (entry: Entry) => Found | undefined {
   return (entry) => {
     const kind = storedKinds.ofKey(entry.key);
     if (!kind) return undefined;
+    const unreadable = { kind, isUnreadable: true, isStale: false, value: Buffer.alloc(0) };
+    if (entry.unreadable) return unreadable;
+    if (kind.definition !== undefined) return { kind, isUnreadable: false, isStale: entry.stale, value: entry.value };
     const form = collectionFormOf({ kind }, keyPrefix);
-    return { kind, object: form.read(entry, itemKey(entry.key.slice(form.prefix.length))) };
+    const item = form.read(entry, itemKey(entry.key.slice(form.prefix.length)));
+    return item.unreadable
+      ? unreadable
+      : { kind, isUnreadable: false, isStale: item.stale, value: bytesOf(item.storedForm) };
   };
 }
 
 /** Returns false if the object was changed concurrently: the other writer encrypted it with the first provider. */
 async function rewriteOne(
   { store, clock }: RewriteOptions,
-  key: string,
-  { timeToLiveSeconds }: Kind,
-  { storedForm, revision }: StoredObject,
+  { key, revision }: Entry,
+  { kind: { timeToLiveSeconds }, value }: Found,
 ): Promise<boolean> {
   const call = callUntil(clock.monotonicMs() + writeTimeoutMs);
   try {
     // An expiring object gets its full lifetime again: the remaining one is unknown.
-    await store.update(key, bytesOf(storedForm), revision, { timeToLiveSeconds }, call);
+    await store.update(key, value, revision, { timeToLiveSeconds }, call);
     return true;
   } catch (error) {
     if (error instanceof RevisionMismatchError || error instanceof CorruptValueError) return false;

@@ -12,6 +12,7 @@ import { createFileRecords } from '../../files/file-records.ts';
 import { openEncryption } from '../../storage/encryption.ts';
 import { storageSettingsOf } from '../../storage/storage-settings.ts';
 import { openStorage } from '../../storage/etcd-storage.ts';
+import { addDefinedKinds } from './defined-kinds.ts';
 import { inspect } from './inspect.ts';
 import { rewrite } from './rewrite.ts';
 
@@ -49,6 +50,7 @@ export async function storageCommand(
     const storedKinds = new StoredKinds(keyPrefix, kindsOf({ eventLifetimeSeconds }));
     const { transformer } = await openEncryption(settings.encryption, storedKinds, context, cleanup);
     const { client, store } = await openStorage(settings, { storedKinds, transformer }, context, cleanup);
+    await addDefinedKinds(store, storedKinds, clock);
     const walk = { keyPrefix, ownPrefix, clock, print, signal };
     if (command === 'inspect')
       return await inspect(
