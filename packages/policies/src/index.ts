@@ -15,6 +15,7 @@ export type { WebhookFailure } from './webhook/invoke-webhook.ts';
 export { createConditionMeasures, type OpenConditionMeasures } from './condition-measures.ts';
 export { createMutatingPolicyMeasures, createValidatingPolicyMeasures } from './policy-measures.ts';
 export { type AdmissionWebhookMeasures, createAdmissionWebhookMeasures } from './webhook/webhook-measures.ts';
+export { createConversionWebhook } from './webhook/conversion-webhook.ts';
 export { WebhookClients } from './webhook/webhook-clients.ts';
 export {
   createMutatingAdmissionWebhook,

@@ -141,7 +141,7 @@ export async function assemble(
       cleanup,
     );
 
-    serveDefinitions(api, replicas, context, cleanup);
+    serveDefinitions(api, replicas, settings.admission, context, cleanup);
     rbac?.startDefaultRoles();
     startSystemNamespaces(settings.admission.systemNamespaces, served, context, cleanup);
     const certificate = await followServingCertificate(serving, context, cleanup);

@@ -53,6 +53,7 @@ function serve(): void {
     clock,
     random: seededRandom(1),
     log,
+    conversionOf: () => undefined,
     caughtUp: () => {},
   });
   closing.unshift(() => served.close());

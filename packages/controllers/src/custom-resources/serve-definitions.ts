@@ -6,7 +6,7 @@ import { hash } from 'node:crypto';
 import { asError, type Clock, type Random, runTask } from '@cluster-apiserver/base';
 import { customKind } from '@cluster-apiserver/custom-resources';
 import type { CustomResourceDefinition } from '@cluster-apiserver/kinds';
-import type { Kind } from '@cluster-apiserver/model/kind';
+import type { BatchConversion, Kind } from '@cluster-apiserver/model/kind';
 import type { CachedObject, Resource, ServedApi, StoredObject } from '@cluster-apiserver/registry';
 import { type Revision, revision, textOfItemKey } from '@cluster-apiserver/storage';
 import type { Log } from '@cluster-apiserver/telemetry';
@@ -19,6 +19,8 @@ export interface ServeDefinitionsOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Calls the webhook of a definition; undefined if it has none. */
+  readonly conversionOf: (definition: CustomResourceDefinition) => BatchConversion | undefined;
   /** Called when the kinds of all definitions up to a revision are served, as far as one of them waits for that. */
   readonly caughtUp: (revision: Revision) => void;
 }
@@ -130,7 +132,7 @@ export class ServedDefinitions {
   }
 
   async #serveDefinition(key: string, item: StoredObject | undefined): Promise<void> {
-    const { api, clock } = this.#options;
+    const { api, clock, conversionOf } = this.#options;
     const definition = item && (await readDefinition(clock, item));
     if (this.#definitions.collection.get(key) !== item) return;
     const served = this.#served.get(key);
@@ -139,7 +141,8 @@ export class ServedDefinitions {
     const isTerminating = hasCondition(definition, 'Terminating');
     const source = hash('sha256', JSON.stringify([definition.spec, definition.status.acceptedNames, isTerminating]));
     if (served?.source === source) return;
-    const kind = await runTask(clock, undefined, customKind(definition, isTerminating), true);
+    const conversion = conversionOf(definition);
+    const kind = await runTask(clock, undefined, customKind(definition, { isTerminating, conversion }), true);
     if (this.#definitions.collection.get(key) !== item) return;
     this.#served.set(key, { kind, source, uid: item.uid });
     try {

@@ -5,6 +5,7 @@ import { structuralForm } from '@cluster-apiserver/model/codec';
 import { increment, sameJson } from '@cluster-apiserver/model/json';
 import {
   type ApiVersion,
+  type BatchConversion,
   compareVersions,
   defaultOptions,
   type FieldSubresource,
@@ -43,8 +44,17 @@ const statusSubresource: FieldSubresource = {
   keepsMetadata: true,
 };
 
+export interface CustomKindOptions {
+  readonly isTerminating?: boolean;
+  /** By the webhook of the definition; absent if it has none. */
+  readonly conversion?: BatchConversion | undefined;
+}
+
 /** Makes the kind of a valid definition whose names are accepted, in steps. */
-export function* customKind(definition: Definition, isTerminating = false): SyncTask<Kind> {
+export function* customKind(
+  definition: Definition,
+  { isTerminating = false, conversion }: CustomKindOptions = {},
+): SyncTask<Kind> {
   const { group, scope, versions } = definition.spec;
   const { plural, singular, shortNames = [], kind, listKind, categories } = definition.status.acceptedNames;
   const names = { group, plural, kind, singular: singular || kind.toLowerCase(), shortNames };
@@ -66,17 +76,20 @@ export function* customKind(definition: Definition, isTerminating = false): Sync
     unknownSelectorField: (name: string) => `field label not supported: ${name}`,
   };
   const stored = yield* versionOf(common, storage, all);
+  const { validateInSteps } = stored;
   const whole: Kind = {
     ...common,
     ...stored,
     qualifiedFinalizers: false,
     updateNeedsVersion: true,
     versions: [],
-    conversion: renamingVersions,
+    conversion: conversion ?? renamingVersions,
     storage: { prefix: `${group}/${plural}`, form: structuralForm, shape: shapeOf(storage, all) },
     definition: `${plural}.${group}`,
     prepare: (written, current, { served, subresource }) => {
-      const shown = (held: KubeObject): KubeObject => renamingVersions.convert(held, whole, served);
+      // A webhook cannot be asked here: then the stored form says what has changed.
+      const shown = (held: KubeObject): KubeObject =>
+        conversion ? held : renamingVersions.convert(held, whole, served);
       const isChanged =
         !current || (subresource !== 'status' && !sameJson(contentOf(shown(written)), contentOf(shown(current))));
       return withGeneration(written, current, isChanged);
@@ -86,7 +99,13 @@ export function* customKind(definition: Definition, isTerminating = false): Sync
   };
   const others: ApiVersion[] = [];
   for (const version of all)
-    if (version !== storage) others.push(validatingInItself(yield* versionOf(common, version, all), whole));
+    if (version !== storage) {
+      const other = yield* versionOf(common, version, all);
+      // What a webhook has converted is validated as it is stored.
+      others.push(
+        conversion ? { ...other, ...(validateInSteps && { validateInSteps }) } : validatingInItself(other, whole),
+      );
+    }
   return Object.assign(whole, { versions: [whole, ...others] });
 }
 

@@ -101,13 +101,13 @@ export function validateLabelCount(meta: ObjectMeta, stored: ObjectMeta, problem
 
 const countLabels = ({ labels }: ObjectMeta): number => (labels === undefined ? 0 : Object.keys(labels).length);
 
-function validateLabels(meta: ObjectMeta, stored: ObjectMeta, problems: Problems): void {
+export function validateLabels(meta: ObjectMeta, stored: ObjectMeta, problems: Problems): void {
   if (!meta.labels || validateLabelCount(meta, stored, problems)) return;
   const at = problems.at('metadata', 'labels');
   for (const [key, value] of Object.entries(meta.labels)) at.check(qualifiedName, key).check(labelValueRule, value);
 }
 
-function validateAnnotations(annotations: Readonly<Record<string, string>>, problems: Problems): void {
+export function validateAnnotations(annotations: Readonly<Record<string, string>>, problems: Problems): void {
   let bytes = 0;
   for (const [key, value] of Object.entries(annotations)) {
     bytes += Buffer.byteLength(key) + Buffer.byteLength(value);

@@ -1,24 +1,14 @@
 import type { Call, Clock, Random } from '@cluster-apiserver/base';
-import { type HttpsResponse, HttpsError, HttpsTimeoutError, parseAnswer } from '@cluster-apiserver/gates';
-import { MalformedTextError, TooManyValuesError } from '@cluster-apiserver/model/json';
 import type { ServedKind } from '@cluster-apiserver/model/kind';
 import type { PolicyRequest } from '../request.ts';
 import { type AdmissionResponse, type ExpectedResponse, parseResponse, createReview } from './admission-review.ts';
 import type { CompiledWebhook } from './compiled-webhook.ts';
 import { createDenial, createDryRunError, WebhookCallError } from './errors.ts';
-import type { WebhookClients } from './webhook-clients.ts';
+import { type PostOptions, postReview } from './post-review.ts';
 
-export interface CallOptions {
-  readonly clients: WebhookClients;
-  readonly clock: Clock;
+export interface CallOptions extends PostOptions {
   readonly random: Random;
 }
-
-/** Fits a base64 patch with the largest object that a request may send. */
-const responseBytesMax = 5 * 1024 * 1024;
-
-/** The message of Go, which operators and tools recognize. */
-const deadlineExceeded = 'context deadline exceeded';
 
 /**
  * Sends a write to one webhook, and adds its warnings and audit annotations to the request. Throws a WebhookCallError if
@@ -40,24 +30,18 @@ export async function callWebhook(
   if (endpoint instanceof WebhookCallError) throw toCallFailure(endpoint);
 
   const uid = random.uuid();
-  const body = JSON.stringify(createReview(version, request.reviewRequest(matched, uid)));
+  const review = createReview(version, request.reviewRequest(matched, uid));
   const timeoutMs = getTimeoutMs(webhook, context.call, clock);
   const url = new URL(endpoint.url);
   url.searchParams.set('timeout', `${Math.ceil(timeoutMs / 1000)}s`);
-  const headers = { ...endpoint.headers, 'content-type': 'application/json' };
-  const answer = await clients
-    .getClient(endpoint)
-    .send(
-      { method: 'POST', url, headers, body, bodyBytesMax: responseBytesMax, timeoutMs: webhook.timeoutMs },
-      context.call,
-    )
-    .catch((error: unknown) => {
-      if (!(error instanceof HttpsError)) throw error;
-      throw toCallFailure(
-        new WebhookCallError(`Post ${JSON.stringify(url.href)}: ${describeError(error)}`, { cause: error }),
-      );
-    });
-  const response = parseResponse(await parseReview(answer, clock), { version, uid, isMutating });
+  const answer = await postReview(
+    { endpoint, url, review, timeoutMs: webhook.timeoutMs },
+    { clients, clock },
+    context.call,
+  ).catch((error: unknown) => {
+    throw error instanceof WebhookCallError ? toCallFailure(error) : error;
+  });
+  const response = parseResponse(answer, { version, uid, isMutating });
   for (const [key, value] of response.auditAnnotations)
     if (isAnnotationKey(`${name}/${key}`)) context.annotate(`${name}/${key}`, value);
   for (const warning of response.warnings) if (warning !== '') context.warn(warning);
@@ -71,29 +55,6 @@ const getTimeoutMs = ({ timeoutMs }: CompiledWebhook, { deadlineMs }: Call, cloc
 
 const toCallFailure = ({ message, code, cause }: WebhookCallError): WebhookCallError =>
   new WebhookCallError(`failed to call webhook: ${message}`, { code, cause });
-
-function describeError(error: HttpsError): string {
-  if (error instanceof HttpsTimeoutError) return deadlineExceeded;
-  const { message } = (error.cause ?? {}) as { readonly message?: unknown };
-  return typeof message === 'string' ? `${error.message}: ${message}` : error.message;
-}
-
-async function parseReview({ status, body }: HttpsResponse, clock: Clock): Promise<unknown> {
-  if (status < 200 || status > 206)
-    throw toCallFailure(
-      new WebhookCallError(`the server answered with the status ${status}`, { code: status < 400 ? 503 : status }),
-    );
-  try {
-    return await parseAnswer(body, clock);
-  } catch (error) {
-    // The message must not quote the response.
-    if (error instanceof MalformedTextError)
-      throw toCallFailure(new WebhookCallError('the response is not JSON', { cause: error }));
-    if (error instanceof TooManyValuesError)
-      throw toCallFailure(new WebhookCallError('the response holds too many values', { cause: error }));
-    throw error;
-  }
-}
 
 /** A domain and a name. As in kube-apiserver, other keys are dropped. */
 const isAnnotationKey = (key: string): boolean => /^[^/]+\/[^/]+$/.test(key);

@@ -33,6 +33,21 @@ export interface WebhookDependencies {
   readonly log: Log;
 }
 
+/** Clients of their own for each purpose: those of one do not use up the connections of another. */
+export function openWebhookClients(
+  purpose: string,
+  services: AdmissionSettings['webhookServices'],
+  clock: Clock,
+  cleanup: CleanupStack,
+): WebhookClients {
+  const clients = new WebhookClients({
+    open: (options) => makeRetirable(createHttpsClient({ clock, ...options })),
+    resolveService: (namespace, name) => services.get(`${namespace}/${name}`),
+  });
+  cleanup.defer(`connections to ${purpose}`, () => clients.close());
+  return clients;
+}
+
 export function openWebhookCalls(
   services: AdmissionSettings['webhookServices'],
   {
@@ -46,13 +61,8 @@ export function openWebhookCalls(
   },
   cleanup: CleanupStack,
 ): WebhookCalls {
-  const clients = new WebhookClients({
-    open: (options) => makeRetirable(createHttpsClient({ clock, ...options })),
-    resolveService: (namespace, name) => services.get(`${namespace}/${name}`),
-  });
-  cleanup.defer('connections to admission webhooks', () => clients.close());
   return {
-    clients,
+    clients: openWebhookClients('admission webhooks', services, clock, cleanup),
     measures: createAdmissionWebhookMeasures(metrics, conditionMeasures),
     failed: ({ webhook, configuration, isIgnored, error }) =>
       log.warn('admission webhook failed', {

@@ -1,7 +1,10 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
 import { type ServedElsewhere, ServedDefinitions } from '@cluster-apiserver/controllers';
 import { customResourceDefinition } from '@cluster-apiserver/kinds';
+import { createConversionWebhook } from '@cluster-apiserver/policies';
 import type { ServedApi } from '@cluster-apiserver/registry';
+import type { AdmissionSettings } from '../admission/admission-settings.ts';
+import { openWebhookClients } from '../admission/webhook-plugins.ts';
 import type { ServerContext } from '../configuration/context.ts';
 import type { Replicas } from '../replicas/replicas.ts';
 
@@ -12,16 +15,26 @@ const servedFact = 'definitions-served-up-to';
 export function serveDefinitions(
   api: ServedApi,
   replicas: Replicas | undefined,
+  { webhookServices }: Pick<AdmissionSettings, 'webhookServices'>,
   { environment: { clock, random }, log, health }: ServerContext,
   cleanup: CleanupStack,
 ): void {
   const definitions = api.current.ofVersion(customResourceDefinition);
   if (!definitions) return;
+  const clients = openWebhookClients('conversion webhooks', webhookServices, clock, cleanup);
   const served = new ServedDefinitions(definitions, {
     api,
     clock,
     random,
     log: log.withName('custom-resources'),
+    conversionOf: ({ spec: { conversion } }) => {
+      const { clientConfig, conversionReviewVersions } = conversion?.webhook ?? {};
+      if (conversion?.strategy !== 'Webhook' || !clientConfig) return undefined;
+      return createConversionWebhook(
+        { clientConfig, conversionReviewVersions: conversionReviewVersions ?? [] },
+        { clients, clock, random },
+      );
+    },
     // A single replica knows it by itself.
     caughtUp: (revision) => {
       if (replicas && replicas.live().length > 1) replicas.publish(servedFact, String(revision));
