@@ -1,4 +1,4 @@
-import { type Clock, getOwn, invariant } from '@cluster-apiserver/base';
+import { awaitWithin, type Clock, getOwn, invariant } from '@cluster-apiserver/base';
 import type { Authorizer } from '@cluster-apiserver/gates';
 import { methodNotSupported, notFound as objectNotFound, StatusError } from '@cluster-apiserver/model';
 import type { ApiVersion, Review, ServedKind } from '@cluster-apiserver/model/kind';
@@ -88,13 +88,22 @@ export function createRouter(options: RouteOptions): Handler<AuthenticatedContex
   addRoutes(api.current);
   api.onChange(addRoutes);
   const tableFor = madeOnce(tableOf);
-  return (context) => {
+  const handleLater = async (context: AuthenticatedContext, info: ResourceInfo): Promise<ApiResponse> => {
+    const changed = Promise.withResolvers<void>();
+    const stopListening = api.onChange(() => changed.resolve());
+    await awaitWithin(clock, context.call, changed.promise).finally(stopListening);
+    const { group, version, plural } = info;
+    return handle(Object.assign(context, { served: api.current.byPath(group, version, plural)?.served }));
+  };
+  const handle: Handler<AuthenticatedContext> = (context) => {
     const info = context.info.resource;
     if (!info)
       return (isMissingVersion(tableFor(api.current), context.info.path) ? notFound : options.nonResourceRouter)(
         context,
       );
-    const found = context.served && routes.get(context.served);
+    const { served } = context;
+    if (served && api.current.isLoading && isBeingReplaced(api.current, served)) return handleLater(context, info);
+    const found = served && routes.get(served);
     const handler = found && handlerFor(found, info, context.request.method);
     if (handler && found.kind.deprecation !== undefined) addWarning(context, found.kind.deprecation);
     if (handler) return handler(context);
@@ -102,7 +111,12 @@ export function createRouter(options: RouteOptions): Handler<AuthenticatedContex
     // resource is answered with a Status.
     return (tableFor(api.current).groups.has(info.group) ? notFound : options.nonResourceRouter)(context);
   };
+  return handle;
 }
+
+/** Whether the objects of the kind are being loaded for another kind of the same name: the request waits for it. */
+const isBeingReplaced = (api: ApiSnapshot, served: ServedKind): boolean =>
+  api.ofVersion(served)?.collection.isDetached === true;
 
 /** Whether the path is the discovery document of a version that a served group does not have. */
 function isMissingVersion({ groups, versions }: RouteTable, path: string): boolean {

@@ -53,7 +53,7 @@ export class ServedApi implements LiveApi {
 
   /**
    * Serves other versions, or another schema, of what is stored at the same place. Watches go on if the objects stay as they
-   * are. Otherwise they end, and until the objects are loaded again, requests are answered with 503.
+   * are. Otherwise they end, and until the objects are loaded again, requests wait.
    */
   async replace(kind: Kind): Promise<void> {
     this.#requireOwnNames(kind);

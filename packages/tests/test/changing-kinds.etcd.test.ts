@@ -169,6 +169,17 @@ test('objects that were stored in another version are read in the new one, and w
   await create(lampsIn(group), lamp('old', { hue: 'red' }));
 
   const kind = defineKind({ ...named, version: 'v2', fields: shade, otherVersions: [v1] });
+  // Requests wait while the objects are loaded again.
+  const asked: Promise<ApiResponse>[] = [];
+  const stopListening = server.api.onChange(({ isLoading }) => {
+    if (isLoading) asked.push(...Array.from({ length: 20 }, () => get(lampsIn(group))));
+  });
+  for (let round = 0; round < 10; round++) {
+    await server.api.replace(kind);
+    await server.api.replace(defineKind({ ...named, version: 'v1', fields: hue, otherVersions: [v2] }));
+  }
+  stopListening();
+  expect(new Set((await Promise.all(asked)).map(({ status }) => status))).toEqual(new Set([200]));
   await server.api.replace(kind);
   const inV2 = lampsIn(group).replace('/v1/', '/v2/');
   expect((await get(`${inV2}/old`)).body).toMatchObject({ apiVersion: `${group}/v2`, shade: 'red' });
