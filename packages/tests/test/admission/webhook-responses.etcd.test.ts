@@ -289,11 +289,11 @@ describe('A call of a webhook that', () => {
 
   test("is logged with the webhook's name, once and without a stack", async () => {
     await validating(hooks.webhook('down', { clientConfig: { url: 'https://127.0.0.1:1/down' } }));
-    // The log limits equal messages, of which other tests write many.
+    // The log limits equal messages, of which other tests write many, and says at times how many it left out.
     const lines = await until('a line that the log does not suppress', async () => {
       const before = server.logLines.length;
       expect(statusOf(await create())).toMatchObject({ code: 500 });
-      const written = server.logLines.slice(before).filter((line) => !line.startsWith('I'));
+      const written = server.logLines.slice(before).filter((line) => !line.startsWith('I') && !line.includes('suppressed='));
       return written.length > 0 ? written : undefined;
     });
     expect(lines).toEqual([expect.stringMatching(/^W.*admission webhook failed.*down\.hooks\.example\.com/)]);
