@@ -88,12 +88,27 @@ export function createRouter(options: RouteOptions): Handler<AuthenticatedContex
   addRoutes(api.current);
   api.onChange(addRoutes);
   const tableFor = madeOnce(tableOf);
+  /** Whether the kind is served by now. */
+  const findAgain = (context: AuthenticatedContext, { group, version, plural }: ResourceInfo): boolean => {
+    const served = api.current.byPath(group, version, plural)?.served;
+    Object.assign(context, { served });
+    return served !== undefined;
+  };
   const handleLater = async (context: AuthenticatedContext, info: ResourceInfo): Promise<ApiResponse> => {
     const changed = Promise.withResolvers<void>();
     const stopListening = api.onChange(() => changed.resolve());
     await awaitWithin(clock, context.call, changed.promise).finally(stopListening);
-    const { group, version, plural } = info;
-    return handle(Object.assign(context, { served: api.current.byPath(group, version, plural)?.served }));
+    findAgain(context, info);
+    return handle(context);
+  };
+  /** Unknown groups, and those that clients have defined, get a plain 404. */
+  const handleUnknown = async (
+    context: AuthenticatedContext,
+    info: ResourceInfo,
+    catchUp: NonNullable<LiveApi['catchUp']>,
+  ): Promise<ApiResponse> => {
+    await catchUp(info, context.call);
+    return findAgain(context, info) ? handle(context) : options.nonResourceRouter(context);
   };
   const handle: Handler<AuthenticatedContext> = (context) => {
     const info = context.info.resource;
@@ -107,9 +122,9 @@ export function createRouter(options: RouteOptions): Handler<AuthenticatedContex
     const handler = found && handlerFor(found, info, context.request.method);
     if (handler && found.kind.deprecation !== undefined) addWarning(context, found.kind.deprecation);
     if (handler) return handler(context);
-    // Unknown groups, and those that clients have defined, get a plain 404. In a group of the server, an unknown version or
-    // resource is answered with a Status.
-    return (tableFor(api.current).groups.has(info.group) ? notFound : options.nonResourceRouter)(context);
+    // In a group of the server, an unknown version or resource is answered with a Status.
+    if (tableFor(api.current).groups.has(info.group)) return notFound();
+    return served || !api.catchUp ? options.nonResourceRouter(context) : handleUnknown(context, info, api.catchUp);
   };
   return handle;
 }

@@ -1,5 +1,5 @@
-import { invariant } from '@cluster-apiserver/base';
-import type { Kind } from '@cluster-apiserver/model/kind';
+import { type Call, invariant } from '@cluster-apiserver/base';
+import type { Kind, ServedKind } from '@cluster-apiserver/model/kind';
 import { ApiSnapshot } from './api-snapshot.ts';
 import type { Resource } from './resource.ts';
 
@@ -8,6 +8,11 @@ export interface LiveApi {
   readonly current: ApiSnapshot;
   /** Calls back after each change, in the same turn, until the returned function is called. */
   onChange(listener: (current: ApiSnapshot, previous: ApiSnapshot) => void): () => void;
+  /**
+   * Waits until a kind is served here that another replica has served before; absent where no kinds come. Clients reach
+   * one replica after the other.
+   */
+  readonly catchUp?: ((kind: Pick<ServedKind, 'group' | 'plural'>, call: Call) => Promise<void>) | undefined;
 }
 
 /** How the objects of a kind come into memory, and go. */
@@ -21,6 +26,7 @@ export interface KindLoader {
 }
 
 export class ServedApi implements LiveApi {
+  catchUp: LiveApi['catchUp'];
   readonly #loader: KindLoader;
   readonly #listeners = new Set<Parameters<LiveApi['onChange']>[0]>();
   /** The kinds that are to be served next, by the prefix of their keys. */

@@ -116,6 +116,25 @@ test('a kind that comes is served, discovered and documented; the documents of o
   expect(await statusOf(`/openapi/v3/${path}`)).toBe(404);
 });
 
+test('a kind that another replica serves is found as soon as this one has caught up', async () => {
+  const kind = lampOf('late.example');
+  const asked: string[] = [];
+  server.api.catchUp = async ({ group, plural }) => {
+    asked.push(`${plural}.${group}`);
+    if (group === 'late.example') await server.api.add(kind);
+  };
+  try {
+    expect(await create(lampsIn('late.example'), lamp('desk'))).toMatchObject({ status: 201 });
+    expect((await get(lampsIn('late.example'))).status).toBe(200);
+    expect(await statusOf(lampsIn('never.example'))).toBe(404);
+    expect(await statusOf('/api/v1/namespaces/default/lamps')).toBe(404);
+    expect(asked).toEqual(['lamps.late.example', 'lamps.never.example']);
+  } finally {
+    server.api.catchUp = undefined;
+    server.api.remove(kind);
+  }
+});
+
 test('the objects of a kind that goes are there when it comes back', async () => {
   const kind = lampOf('back.example');
   await server.api.add(kind);

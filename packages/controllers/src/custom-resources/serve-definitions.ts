@@ -3,12 +3,12 @@
  * accepted or it is established. Each definition is compiled in steps, and again when its kind has changed.
  */
 import { hash } from 'node:crypto';
-import { asError, type Clock, type Random, runTask } from '@cluster-apiserver/base';
+import { asError, awaitWithin, type Call, type Clock, type Random, runTask } from '@cluster-apiserver/base';
 import { customKind } from '@cluster-apiserver/custom-resources';
 import type { CustomResourceDefinition } from '@cluster-apiserver/kinds';
 import type { BatchConversion, Kind } from '@cluster-apiserver/model/kind';
 import type { CachedObject, Resource, ServedApi, StoredObject } from '@cluster-apiserver/registry';
-import { type Revision, revision, textOfItemKey } from '@cluster-apiserver/storage';
+import { itemKey, type Revision, revision, textOfItemKey } from '@cluster-apiserver/storage';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { followAll, itemsWithin } from '../memory.ts';
 import { RetryQueue } from '../retry-queue.ts';
@@ -44,6 +44,8 @@ export class ServedDefinitions {
   readonly #served = new Map<string, Served>();
   /** Definitions whose last change has not been worked on. */
   readonly #pending = new Set<string>();
+  /** Called after each definition that was worked on. */
+  readonly #waiters = new Set<() => void>();
   /** One of them waits for all replicas. */
   #isAwaited = false;
   #seen = revision(0);
@@ -90,6 +92,17 @@ export class ServedDefinitions {
     return this.#hasCaughtUp;
   }
 
+  /** Waits until everything that was stored of a definition before is served. */
+  async catchUp(name: string, call: Call): Promise<void> {
+    const key = itemKey(name);
+    await this.#definitions.collection.waitUntilFresh(undefined, call);
+    while (this.#pending.has(key)) {
+      const worked = Promise.withResolvers<void>();
+      this.#waiters.add(worked.resolve);
+      await awaitWithin(this.#options.clock, call, worked.promise).finally(() => this.#waiters.delete(worked.resolve));
+    }
+  }
+
   #enqueueAll(): void {
     const { collection } = this.#definitions;
     if (!collection.isReady) return;
@@ -128,6 +141,7 @@ export class ServedDefinitions {
     // A change that came meanwhile is in the queue.
     if (this.#definitions.collection.get(key) !== item) return;
     this.#pending.delete(key);
+    for (const resolve of this.#waiters) resolve();
     this.#noteProgress();
   }
 

@@ -108,8 +108,11 @@ describe('the reason is', () => {
     client.write = () => {
       throw new Error('broken');
     };
-    watches.clock.advance(60_000);
-    await until(() => watches.ends.length === 1);
+    // The stream may not wait for its first bookmark yet.
+    await until(() => {
+      if (watches.ends.length === 0) watches.clock.advance(60_000);
+      return watches.ends.length === 1;
+    });
     expect(watches.ends).toEqual(['error']);
   });
 

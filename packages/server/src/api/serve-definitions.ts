@@ -40,6 +40,7 @@ export function serveDefinitions(
       if (replicas && replicas.live().length > 1) replicas.publish(servedFact, String(revision));
     },
   });
+  api.catchUp = ({ group, plural }, call) => served.catchUp(`${plural}.${group}`, call);
   cleanup.defer('custom resources', () => served.close());
   health.add({
     name: 'custom-resources',
