@@ -284,7 +284,7 @@ describe('an object', () => {
       ['spec.l: Invalid value: m'],
     ],
     [
-      'rules come before those inside, and all are told',
+      'rules come before those inside, and all are reported',
       withRules(object({ a: withRules(int, 'self > 1', 'self % 2 == 0') }), 'self.a > 5'),
       { a: 1 },
       [

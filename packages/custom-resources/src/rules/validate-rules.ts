@@ -201,14 +201,14 @@ class RuleValidator {
       return !(error instanceof BudgetExceededError);
     }
     if (value === true) return true;
-    const told = message ? yield* this.#evaluateMessage(message, subject) : {};
+    const evaluated = message ? yield* this.#evaluateMessage(message, subject) : {};
     const found = shownPlace(at.at(...fieldPath)).aside();
-    if ('fault' in told) found.invalid(openApiType(of.schema), told.fault);
-    else reportBroken(declaration, of, told.text ?? declaredMessage(declaration), found);
+    if ('fault' in evaluated) found.invalid(openApiType(of.schema), evaluated.fault);
+    else reportBroken(declaration, of, evaluated.text ?? declaredMessage(declaration), found);
     if (condition.readsOldSelf || !forgives()) at.include(found);
     else if (this.#warnings++ < fieldErrorsMax)
       for (const { path, message: text } of found.errors) this.#warn(`${formatPath(path)}: ${text}`);
-    return !('fault' in told);
+    return !('fault' in evaluated);
   }
 
   /** Nothing if the message has no text that can be shown. */

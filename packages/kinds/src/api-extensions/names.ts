@@ -18,7 +18,7 @@ export function validateNames(names: DefinitionNames, problems: Problems): void 
   if (kind) requireKind(problems.at('kind'), kind);
   if (listKind) requireKind(problems.at('listKind'), listKind);
   problems.at('shortNames').each(shortNames, (name, at) => requireLabel(at, name));
-  // Otherwise an object could not be told from a list.
+  // Otherwise an object and a list would have the same kind.
   if (kind && kind === listKind) problems.at('listKind').invalid(listKind, 'kind and listKind may not be the same');
   problems.at('categories').each(categories, (name, at) => requireLabel(at, name));
 }
