@@ -9,7 +9,7 @@ import {
 } from '@cluster-apiserver/expressions';
 import { type FieldError, fieldErrorsMax, formatPath, type Problems } from '@cluster-apiserver/model';
 import { isJsonObject } from '@cluster-apiserver/model/json';
-import { findEntryStep, isSharedList, type Schema, UnchangedValues } from '@cluster-apiserver/model/schema';
+import { findEntryStep, isSharedList, type Schema, typeOf, UnchangedValues } from '@cluster-apiserver/model/schema';
 import type { ValidationRule } from '../schema/json-schema.ts';
 import type { CompiledRule, RuleNode } from './rule-node.ts';
 
@@ -309,24 +309,4 @@ const declaredMessage = (rule: ValidationRule): string =>
 const shownRule = ({ rule, message }: ValidationRule): string => (message || rule).trim();
 
 /** The `type` of a schema; empty if it has none. */
-function openApiType({ type }: Schema): string {
-  switch (type) {
-    case 'any':
-    case 'intOrString':
-      return '';
-    case 'int32':
-    case 'int64':
-      return 'integer';
-    case 'double':
-      return 'number';
-    case 'list':
-      return 'array';
-    case 'map':
-      return 'object';
-    case 'boolean':
-    case 'object':
-      return type;
-    default:
-      return 'string';
-  }
-}
+const openApiType = (schema: Schema): string => (schema.type === 'intOrString' ? '' : (typeOf(schema) ?? ''));

@@ -21,7 +21,7 @@ export { publicationOf, publishedName, sharedPublication } from './publication.t
 export { emptied, structural, type StructuralOptions, unstructured } from './structural.ts';
 export { UnchangedValues } from './unchanged-values.ts';
 export { validateParts } from './validate-parts.ts';
-export { validateValue } from './validate-value.ts';
+export { typeOf, validateValue } from './validate-value.ts';
 export type { Bound, Format, Pattern, ValueRules } from './value-rules.ts';
 export {
   any,

@@ -202,7 +202,8 @@ const noRules: ValueRules = {};
 const shownCharactersMax = 256;
 
 /** The name of the type in OpenAPI; undefined for a schema without one. */
-function typeOf({ type }: Schema): string | undefined {
+/** As OpenAPI names it; undefined where values of any type are valid. */
+export function typeOf({ type }: Schema): string | undefined {
   switch (type) {
     case 'any':
       return undefined;
