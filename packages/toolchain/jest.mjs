@@ -111,3 +111,17 @@ export function reportSkipped(skipped) {
   for (const reason of new Set(skipped))
     console.log(`skipped      ${skipped.filter((one) => one === reason).length} (${reason})`);
 }
+
+/** Prints what failed in each file or recorded case, near the end, which a reader of a cut log still has. */
+export function reportFailures(files) {
+  for (const { name, failures } of files.filter(({ failed }) => failed > 0)) {
+    console.log(`FAIL         ${name}`);
+    for (const failure of failures) console.log(firstLines(failure));
+  }
+}
+
+const firstLines = (text) =>
+  text
+    .split('\n', 6)
+    .map((line) => `  ${line.slice(0, 300)}`)
+    .join('\n');

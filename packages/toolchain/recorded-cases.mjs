@@ -96,17 +96,20 @@ function evaluate(results) {
     console.log(`  ${area.padEnd(28)} ${cases.filter(passes).length} of ${cases.length}${of}`);
   }
   const requiredCases = results.filter(isRequired);
-  for (const { id, problems } of requiredCases.filter((result) => !passes(result))) {
-    console.log(`FAIL  ${id}\n   ${problems.join('\n   ')}`);
-  }
+  const failing = requiredCases.filter((result) => !passes(result));
+  for (const { id, problems } of failing) console.log(`FAIL  ${id}\n   ${problems.join('\n   ')}`);
   const unmatched = required.filter((pattern) => !results.some(({ id }) => new RegExp(pattern).test(id)));
   for (const pattern of unmatched) console.log(`FAIL  no case matches ${pattern}`);
   const ahead = results.filter((result) => passes(result) && !isRequired(result)).length;
   console.log(
     `  all: ${results.filter(passes).length} of ${results.length} cases pass, ${ahead} of them not required yet`,
   );
-  const passed = requiredCases.filter(passes).length;
-  return { ...noResults, passed, failed: requiredCases.length - passed + unmatched.length };
+  return {
+    ...noResults,
+    passed: requiredCases.length - failing.length,
+    failed: failing.length + unmatched.length,
+    files: failing.map(({ id, problems }) => ({ name: id, failed: 1, failures: problems })),
+  };
 }
 
 export function byArea(results) {

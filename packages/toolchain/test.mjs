@@ -6,7 +6,7 @@ import path from 'node:path';
 import { wasInterrupted } from './child.mjs';
 import { runConformance } from './recorded-cases.mjs';
 import { describeEtcd, olderSeries, provisionOlderEtcd } from './etcd.mjs';
-import { reportSkipped, reportSlowest, runJest, sumResults } from './jest.mjs';
+import { reportFailures, reportSkipped, reportSlowest, runJest, sumResults } from './jest.mjs';
 import { cache, Failure, main, root } from './project.mjs';
 import {
   fuzzers,
@@ -118,7 +118,7 @@ function provisionOlderTools(tools, etcd) {
 
 /** The second result counts. What the first run reported is kept. */
 async function repeatAlone(tests, failures) {
-  let { passed, failed } = tests;
+  let { passed, failed, files } = tests;
   const flaky = [];
   for (const { tools, file } of failures) {
     const log = path.join(cache, 'flaky', `${file.name.replaceAll(/[^\w.]/g, '-')}.log`);
@@ -127,10 +127,11 @@ async function repeatAlone(tests, failures) {
     const { tests: again } = await runGroup(tools, [toPattern(file.name)], ['--runInBand']);
     passed += again.passed - file.passed;
     failed += again.failed - file.failed;
+    files = [...files.filter((one) => one !== file), ...again.files];
     const what = `${file.failed} failed at first, ${again.failed} when repeated`;
     flaky.push(`${file.name}: ${what} (${path.relative(root, log)})`);
   }
-  return { ...tests, passed, failed, flaky };
+  return { ...tests, passed, failed, files, flaky };
 }
 
 function toPattern(name) {
@@ -141,9 +142,10 @@ function report(tests, conformance = []) {
   reportSlowest(tests.files);
   console.log('');
   reportSkipped(tests.skipped);
+  const cases = sumResults(conformance);
+  reportFailures([...tests.files, ...cases.files]);
   for (const what of tests.flaky ?? []) console.log(`flaky        ${what}`);
   console.log(`tests        ${tests.passed} passed, ${tests.failed} failed`);
-  const cases = sumResults(conformance);
   if (conformance.length > 0)
     console.log(`conformance  ${cases.passed} passed, ${cases.failed} failed (required cases)`);
   const failed = tests.failed + cases.failed;
