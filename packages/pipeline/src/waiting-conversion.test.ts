@@ -1,7 +1,7 @@
 /** A conversion between versions that has to wait, as that of a webhook does. */
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { StatusError } from '@cluster-apiserver/model';
-import { type BatchConversion, defineKind, type KubeObject } from '@cluster-apiserver/model/kind';
+import { type BatchConversion, defineKind, type Kind, type KubeObject } from '@cluster-apiserver/model/kind';
 import { field, int32 } from '@cluster-apiserver/model/schema';
 import { type OpenPipeline, openPipeline } from '../test/open-pipeline.ts';
 import { isReady, readWhole } from './body-source.ts';
@@ -47,6 +47,9 @@ const kind = defineKind({
   ],
   conversion,
 });
+// As a custom kind has them: each version is a kind of its own.
+const versions = kind.versions.map((version): Kind => (version === kind ? kind : { ...kind, ...version }));
+for (const version of versions) Object.assign(version, { versions, ownKinds: versions });
 
 let pipeline: OpenPipeline;
 beforeEach(async () => {

@@ -11,9 +11,9 @@ import { ConfigurationError, type ParamObjects } from './params.ts';
 export interface ClusterState {
   /** The resources that serve the same objects in other groups or versions. */
   findEquivalents(resource: ServedKind): readonly ServedKind[];
-  /** Converts a stored object to the version of this resource. */
+  /** Converts an object from the version in which writes are decided to that of this resource. */
   asServed(resource: ServedKind, object: KubeObject): KubeObject;
-  /** Converts an object of this resource to the version in which it is stored. */
+  /** The way back. */
   asStored(resource: ServedKind, object: KubeObject): KubeObject;
   /** The namespace for expressions: without managed fields and owner references. */
   namespace(name: string): KubeObject | undefined;
@@ -57,9 +57,9 @@ export function createClusterState({ api, authorizer }: ClusterStateOptions): Cl
   };
 }
 
-const shownAs = (resource: Resource, stored: KubeObject): KubeObject => {
+const shownAs = (resource: Resource, object: KubeObject): KubeObject => {
   const { kind, served } = resource;
-  return served === kind ? stored : requireImmediate(resource).convert(stored, kind, served);
+  return object.apiVersion === served.apiVersion ? object : requireImmediate(resource).convert(object, kind, served);
 };
 
 /** Throws a ConfigurationError: an expression cannot wait for a conversion, and its failurePolicy applies. */

@@ -17,7 +17,7 @@ export class ApiSnapshot {
   constructor(all: readonly Resource[], isLoading = false) {
     this.all = all;
     this.resources = all.filter(({ served }) => served.isServed);
-    this.stored = all.filter(({ kind, served }) => kind === served);
+    this.stored = all.filter(({ stored, served }) => stored === served);
     this.isLoading = isLoading;
   }
 
@@ -40,8 +40,8 @@ export class ApiSnapshot {
   }
 
   /** The same objects in the version in which they are stored. */
-  storedOf({ kind }: Resource): Resource | undefined {
-    return this.ofVersion(kind);
+  storedOf({ stored }: Resource): Resource | undefined {
+    return this.ofVersion(stored);
   }
 
   /** The same objects in the other versions that clients see. */

@@ -7,7 +7,7 @@ import {
   WatchCache,
   type WatchCacheEvent,
 } from '@cluster-apiserver/storage';
-import { immediateConversion } from './conversion.ts';
+import { immediateConversion, versionedKind } from './conversion.ts';
 import type { Resource } from './resource.ts';
 import { ServedApi } from './served-api.ts';
 import type { StoredKinds } from './stored-kinds.ts';
@@ -51,8 +51,13 @@ export function openRegistry(options: RegistryOptions): Registry {
   const resourcesOf = (one: Opened): readonly Resource[] => {
     const { kind } = one.held;
     opened.set(kind, one);
-    const shared = { kind, store, collection: one.collection, channels: one.channels, shardedReads, clock, random };
-    return kind.versions.map((served) => ({ ...shared, served, fromStored: immediateConversion({ kind, served }) }));
+    const { collection, channels } = one;
+    const shared = { stored: kind, store, collection, channels, shardedReads, clock, random };
+    return kind.versions.map((served) => ({
+      ...shared,
+      ...versionedKind(kind, served),
+      fromStored: immediateConversion(kind, served),
+    }));
   };
   const openedOf = (one: CollectionKind, collection: Collection<CachedObject>): Opened => ({
     held: one,

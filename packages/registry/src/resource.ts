@@ -1,6 +1,6 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
 import { badRequest } from '@cluster-apiserver/model';
-import type { KubeObject } from '@cluster-apiserver/model/kind';
+import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
 import { pathSegment } from '@cluster-apiserver/model/validation';
 import { type Collection, itemKey, type Store } from '@cluster-apiserver/storage';
 import type { VersionedKind } from './conversion.ts';
@@ -9,6 +9,8 @@ import type { CachedObject, StoredObject } from './stored-object.ts';
 
 /** One version of a kind with the dependencies of its verbs. All versions share the objects and their watchers. */
 export interface Resource extends VersionedKind {
+  /** The version in which its objects are written to the store, as a kind. */
+  readonly stored: Kind;
   /** Converts a stored object at once; undefined if it is served as it is stored, or if the conversion has to wait. */
   readonly fromStored: ((stored: KubeObject) => KubeObject) | undefined;
   /** Where its objects are written, and read when the cache must not be used. */

@@ -52,7 +52,11 @@ export class StoredObject implements Outcome, CacheItem {
   constructor(kind: Kind, key: ByteString, { value, revision, stale, source }: StoredValue) {
     const written = source instanceof WrittenValue && source.kind === kind ? source.object : undefined;
     // What this replica wrote is up to date.
-    const { value: own, object: renewed }: Renewed = written ? { value } : kind.storage.form.renew(value, kind);
+    const {
+      value: own,
+      object: renewed,
+      isFormer = false,
+    }: Renewed = written ? { value } : kind.storage.form.renew(value, kind);
     const stored = byteString(own);
     const object = renewed ?? (written && isLight(written) ? written : decodeStored(stored));
     // Everything else was checked before it was written. The resourceVersion is inserted after the uid.
@@ -69,7 +73,7 @@ export class StoredObject implements Outcome, CacheItem {
     this.labels = labels && ownTexts(labels, written !== undefined);
     this.fields = fields && ownTexts(fields, written !== undefined);
     this.lifecycle = lifecycleOf(object.metadata);
-    this.stale = stale || own !== value;
+    this.stale = stale || isFormer || own !== value;
   }
 
   get object(): KubeObject {

@@ -15,6 +15,7 @@ import {
   type KubeObject,
   listOf,
   verbs,
+  type WriteContext,
 } from '@cluster-apiserver/model/kind';
 import {
   decode,
@@ -76,37 +77,40 @@ export function* customKind(
     unknownSelectorField: (name: string) => `field label not supported: ${name}`,
   };
   const stored = yield* versionOf(common, storage, all);
-  const { validateInSteps } = stored;
-  const whole: Kind = {
-    ...common,
-    ...stored,
+  const versionsOfKind: ApiVersion[] = [];
+  const shared = {
     qualifiedFinalizers: false,
     updateNeedsVersion: true,
-    versions: [],
+    versions: versionsOfKind,
     conversion: conversion ?? renamingVersions,
-    storage: { prefix: `${group}/${plural}`, form: structuralForm, shape: shapeOf(storage, all) },
+    storage: { prefix: `${group}/${plural}`, form: structuralForm, shape: shapeOf(storage, all, conversion) },
     definition: `${plural}.${group}`,
-    prepare: (written, current, { served, subresource }) => {
-      // A webhook cannot be asked here: then the stored form says what has changed.
+    prepare: (written: KubeObject, current: KubeObject | undefined, { served, subresource }: WriteContext) => {
+      // By a webhook, writes are decided in the served version.
       const shown = (held: KubeObject): KubeObject =>
-        conversion ? held : renamingVersions.convert(held, whole, served);
+        conversion ? held : renamingVersions.convert(held, stored, served);
       const isChanged =
         !current || (subresource !== 'status' && !sameJson(contentOf(shown(written)), contentOf(shown(current))));
       return withGeneration(written, current, isChanged);
     },
     fieldsOf: selectorOf(all),
     warnings: finalizerWarnings,
+  } satisfies Partial<Kind>;
+  const ownKinds: Kind[] = [];
+  const addOwn = (version: ApiVersion): Kind => {
+    const own: Kind = { ...common, ...version, ...shared, ...(conversion && { ownKinds }) };
+    ownKinds.push(own);
+    versionsOfKind.push(own);
+    return own;
   };
-  const others: ApiVersion[] = [];
-  for (const version of all)
-    if (version !== storage) {
-      const other = yield* versionOf(common, version, all);
-      // What a webhook has converted is validated as it is stored.
-      others.push(
-        conversion ? { ...other, ...(validateInSteps && { validateInSteps }) } : validatingInItself(other, whole),
-      );
-    }
-  return Object.assign(whole, { versions: [whole, ...others] });
+  const whole = addOwn(stored);
+  for (const version of all) {
+    if (version === storage) continue;
+    const other = yield* versionOf(common, version, all);
+    if (conversion) addOwn(other);
+    else versionsOfKind.push(validatingInItself(other, whole));
+  }
+  return whole;
 }
 
 /** What all versions of a kind have in common. */
@@ -247,8 +251,15 @@ const contentOf = ({ kind: _kind, apiVersion: _version, metadata: _metadata, ...
   content;
 
 /** Of all that decides how stored values are read. */
-const shapeOf = ({ name, schema }: DefinedVersion, versions: readonly DefinedVersion[]): string =>
-  hash('sha256', JSON.stringify([name, schema, versions.map(({ selectableFields }) => selectableFields)]));
+const shapeOf = (
+  { name, schema }: DefinedVersion,
+  versions: readonly DefinedVersion[],
+  conversion: BatchConversion | undefined,
+): string => {
+  const fields = versions.map(({ selectableFields }) => selectableFields);
+  // By a webhook, objects stay in the version in which they were stored.
+  return hash('sha256', JSON.stringify([name, schema, fields, conversion !== undefined]));
+};
 
 /** The values of all fields that one of the versions lets clients select by. */
 function selectorOf(versions: readonly DefinedVersion[]): Kind['fieldsOf'] {

@@ -10,7 +10,7 @@ import { bytesOf, encodeStored, typePrefix } from './stored-form.ts';
 /**
  * Canonical JSON. kube-apiserver stores the same objects as protobuf, or as JSON with a newline at the end, and objects stay
  * in the version in which they were stored until they are written again. Such values are decoded by the schema of their
- * version, converted and encoded again.
+ * version, converted and encoded again. If the conversion would have to wait, they stay in their version.
  */
 export const canonicalForm: StoredForm = {
   encode: encodeStored,
@@ -51,8 +51,9 @@ function renew(stored: Buffer, kind: StoredVersions): Renewed {
   if (typeof value !== 'object' || value === null || !version)
     throw new TypeError(`it is no ${present.kind} of ${present.apiVersion}`);
   const held = decode(version.schema, value, () => {}, { hugeDefaults: 'omitted' });
-  if (version !== present && !conversion.isImmediate) throw new TypeError(`it is stored as ${version.apiVersion}`);
-  const object = version === present || !conversion.isImmediate ? held : conversion.convert(held, version, present);
+  if (version === present) return { value: bytesOf(encodeStored(held)), object: held };
+  if (!conversion.isImmediate) return { value: bytesOf(encodeStored(held)), object: held, isFormer: true };
+  const object = conversion.convert(held, version, present);
   return { value: bytesOf(encodeStored(object)), object };
 }
 

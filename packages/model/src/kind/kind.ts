@@ -143,6 +143,11 @@ export interface Kind extends ApiVersion, KindOptions<KubeObject>, KindHooks<Kub
   /** The versions of its objects, the stored one first. Clients see those that are served. */
   readonly versions: readonly ApiVersion[];
   readonly conversion: Conversion;
+  /**
+   * The versions as kinds of their own, if the conversion between them has to wait: writes are decided in the version of the
+   * request then, and converted when they are stored.
+   */
+  readonly ownKinds?: readonly Kind[];
   /** The values of all selectable fields of an object; undefined for a kind without any. */
   readonly fieldsOf: ((object: KubeObject) => Readonly<Record<string, string>>) | undefined;
 }

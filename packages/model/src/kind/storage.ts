@@ -26,13 +26,15 @@ export interface StoredForm {
   encode(object: KubeObject): ByteString;
   /**
    * The bytes as which a stored value is served, and would be stored again: the same ones if it is up to date. Called for
-   * each value that is read. Throws if it is no object of the kind, or if its conversion would have to wait.
+   * each value that is read. Throws if it is no object of the kind.
    */
   renew(stored: Buffer, kind: StoredVersions): Renewed;
 }
 
 export interface Renewed {
   readonly value: Buffer;
+  /** Whether it is in another version than the present one, because its conversion has to wait. */
+  readonly isFormer?: boolean;
   /** Its object, if it was decoded on the way. */
   readonly object?: KubeObject;
 }

@@ -1,5 +1,5 @@
-import type { Call } from '@cluster-apiserver/base';
-import { type ByteString, byteString, decodeStored } from '@cluster-apiserver/model/codec';
+import { type Call, requireValue } from '@cluster-apiserver/base';
+import { type ByteString, byteString, decodeStored, typePrefix } from '@cluster-apiserver/model/codec';
 import type { ApiVersion, KubeObject } from '@cluster-apiserver/model/kind';
 import { convertBatch, type ObjectList, type Resource } from '@cluster-apiserver/registry';
 
@@ -21,37 +21,41 @@ export type EncodableList = Omit<ObjectList, 'items'> & { readonly items: readon
 
 /**
  * Whether objects are converted before they are encoded, because their conversion has to wait. The results take the place
- * of the stored objects, so the encoders have nothing to convert.
+ * of the stored objects, so the encoders have nothing to convert. Each object says in which version it is.
  */
-export const isConvertedBefore = ({ kind, served }: Pick<Resource, 'kind' | 'served'>): boolean =>
-  kind !== served && !kind.conversion.isImmediate;
+export const isConvertedBefore = ({ kind }: Pick<Resource, 'kind'>): boolean => !kind.conversion.isImmediate;
 
 /** Parsed in one turn of the event loop. */
 const batchCharactersMax = 256 * 1024;
 
 /** Rejects if one of the objects cannot be converted: none is left out. */
 export async function convertBefore(
-  { kind, served }: Pick<Resource, 'kind' | 'served'>,
+  { kind: { versions, conversion }, served }: Pick<Resource, 'kind' | 'served'>,
   objects: readonly EncodableObject[],
   call: Call,
 ): Promise<readonly EncodableObject[]> {
-  const { conversion } = kind;
   if (conversion.isImmediate) return objects;
-  const converted: EncodableObject[] = [];
-  for (const batch of batchesOf(objects)) {
-    const stored = batch.map(({ json }) => decodeStored(json));
-    for (const object of await convertBatch(conversion, stored, kind, served, call))
-      converted.push({ json: byteString(Buffer.from(JSON.stringify(object))) });
+  const converted = [...objects];
+  for (const from of versions) {
+    if (from === served) continue;
+    for (const batch of batchesOf(objects, typePrefix(from.kind, from.apiVersion))) {
+      const held = batch.map((at) => decodeStored(requireValue(objects[at]).json));
+      const results = await convertBatch(conversion, held, from, served, call);
+      for (const [index, at] of batch.entries())
+        converted[at] = { json: byteString(Buffer.from(JSON.stringify(results[index]))) };
+    }
   }
   return converted;
 }
 
-function* batchesOf(objects: readonly EncodableObject[]): Generator<readonly EncodableObject[]> {
-  let batch: EncodableObject[] = [];
+/** The places of the objects that begin like this. */
+function* batchesOf(objects: readonly EncodableObject[], begin: ByteString): Generator<readonly number[]> {
+  let batch: number[] = [];
   let characters = 0;
-  for (const object of objects) {
-    batch.push(object);
-    characters += object.json.length;
+  for (const [at, { json }] of objects.entries()) {
+    if (!json.startsWith(begin)) continue;
+    batch.push(at);
+    characters += json.length;
     if (characters < batchCharactersMax) continue;
     yield batch;
     batch = [];

@@ -37,7 +37,7 @@ export type Framing = 'stream' | 'messages';
 /** Returns a cache of the encoders of each format, so that watchers share encoded events. */
 export function createFrameCache(resource: Resource): (format: ResponseFormat, framing: Framing) => Frames {
   const jsonFrameSet =
-    resource.kind === resource.served
+    resource.stored === resource.served && !isConvertedBefore(resource)
       ? { stream: plainJsonFrames(resource.kind, 'stream'), messages: plainJsonFrames(resource.kind, 'messages') }
       : undefined;
   const others = new Map<string, Frames>();

@@ -3,7 +3,7 @@ import { badRequest, formatPath } from '@cluster-apiserver/model';
 import type { EncodableKind, FieldSubresource, KubeObject, Projection } from '@cluster-apiserver/model/kind';
 import { readApplied } from '@cluster-apiserver/model/managed-fields';
 import { decode, WrongTypeError } from '@cluster-apiserver/model/schema';
-import { apply, get, type Outcome, patch, type Resource, update } from '@cluster-apiserver/registry';
+import { apply, get, type Outcome, patch, type Resource, toVersion, update } from '@cluster-apiserver/registry';
 import { negotiateObject, type ResponseFormat } from '../encoding/negotiate.ts';
 import type { ApiResponse, Handler } from '../exchange.ts';
 import { readApplyParameters, readPatchParameters } from '../query-parameters.ts';
@@ -25,10 +25,13 @@ export function projectionHandlers(
 ): Readonly<Record<'get' | 'update' | 'patch', Handler<AuthenticatedContext>>> {
   const { clock } = resource;
   const { form } = projection;
-  const respond = (context: AuthenticatedContext, format: ResponseFormat, outcome: Outcome) => {
-    const object = projection.project(withVersion(outcome));
-    return unstoredObjectResponse(context, form, format, 200, object, clock);
-  };
+  const respond = (context: AuthenticatedContext, format: ResponseFormat, { object, revision }: Outcome) =>
+    chain(toVersion(resource.kind, object, resource.kind, context.call), (held) => {
+      if (!projection.isComplete(held))
+        throw badRequest(`the object has nothing to be shown as ${form.kind}: the field is not set`);
+      const shown = projection.project(withVersion(held, revision));
+      return unstoredObjectResponse(context, form, format, 200, shown, clock);
+    });
   const writeOf = (context: AuthenticatedContext, parameters: 'UpdateOptions' | 'PatchOptions') => ({
     namespace: namespacedNameOf(context).namespace,
     subresource,
@@ -39,8 +42,6 @@ export function projectionHandlers(
     get: (context) => {
       const format = negotiateObject(context, form);
       return chain(get(resource, namespacedNameOf(context), undefined, context.call), (found) => {
-        if (!projection.isComplete(found.object))
-          throw badRequest(`the object has nothing to be shown as ${form.kind}: the field is not set`);
         return respond(context, format, found);
       });
     },
@@ -125,7 +126,7 @@ function decodeProjected(form: EncodableKind, value: unknown, unknown: string[])
   }
 }
 
-const withVersion = ({ object, revision }: Outcome): KubeObject => ({
+const withVersion = (object: KubeObject, revision: Outcome['revision']): KubeObject => ({
   ...object,
   metadata: { ...object.metadata, ...(revision !== undefined && { resourceVersion: String(revision) }) },
 });

@@ -1,6 +1,6 @@
 import { chain, type Clock } from '@cluster-apiserver/base';
 import { type KubeObject, fieldSubresourceOf, type EncodableKind } from '@cluster-apiserver/model/kind';
-import { type Resource, toStored, type WriteOptions } from '@cluster-apiserver/registry';
+import { fromServed, type Resource, type WriteOptions } from '@cluster-apiserver/registry';
 import { formatOfBody } from '../request-body/body-formats.ts';
 import { readBody } from '../request-body/read-body.ts';
 import { readObject } from '../request-body/read-object.ts';
@@ -16,7 +16,7 @@ interface RequestObject<Options> {
   readonly responseFormat: ResponseFormat;
 }
 
-/** Reads an object for create or update, in the version in which it is stored. */
+/** Reads an object for create or update, in the version in which writes are decided. */
 export function readObjectToStore(
   resource: Resource,
   checks: WriteChecks,
@@ -24,18 +24,16 @@ export function readObjectToStore(
   parameters: 'CreateOptions' | 'UpdateOptions',
 ): RequestObject<WriteOptions> | Promise<RequestObject<WriteOptions>> {
   const { served, clock } = resource;
-  return chain(readRequestObject(served, context, parameters, clock), ({ object, options, responseFormat }) =>
-    chain(toStored(resource, object, context.call), (stored) => ({
-      object: stored,
-      options: {
-        ...options,
-        namespace: namespaceOf(context),
-        subresource: fieldSubresourceOf(served, context.info.resource?.subresource),
-        requester: createRequester(context, checks, readOperationOptions(parameters, context.info)),
-      },
-      responseFormat,
-    })),
-  );
+  return chain(readRequestObject(served, context, parameters, clock), ({ object, options, responseFormat }) => ({
+    object: fromServed(resource, object),
+    options: {
+      ...options,
+      namespace: namespaceOf(context),
+      subresource: fieldSubresourceOf(served, context.info.resource?.subresource),
+      requester: createRequester(context, checks, readOperationOptions(parameters, context.info)),
+    },
+    responseFormat,
+  }));
 }
 
 /** Reads an object of any kind. Unsupported formats are refused before the body is read. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { untilTurned } from '@cluster-apiserver/testkit/until';
-import { systemClock } from '@cluster-apiserver/base';
+import { type Clock, systemClock } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import { constants } from 'node:http2';
 import { connect as connectTcp } from 'node:net';
@@ -27,6 +27,21 @@ import {
 } from '../../test/listener.ts';
 
 const serve = useListener();
+
+/** The frame that acknowledges the settings of a client. */
+const acknowledged = /\0\0\0\x04\x01\0\0\0\0/;
+
+/** A clock that a test takes the turns of the event loop from, once a connection stands. Then its time stands still, too. */
+function clockWithTurns() {
+  let takenMs: number | undefined;
+  const turns: (() => void)[] = [];
+  const clock: Clock = {
+    ...systemClock,
+    monotonicMs: () => takenMs ?? systemClock.monotonicMs(),
+    soon: (callback) => (takenMs === undefined ? systemClock.soon(callback) : void turns.push(callback)),
+  };
+  return { clock, turns, takeTurns: () => void (takenMs = systemClock.monotonicMs()) };
+}
 
 describe('both protocols', () => {
   test('HTTP/1.1 requests on one connection are answered one after the other', async () => {
@@ -230,21 +245,16 @@ describe('both protocols', () => {
   });
 
   test('requests of one event loop iteration are processed together, in order', async () => {
-    let byHand = false;
-    const turns: (() => void)[] = [];
+    const { clock, turns, takeTurns } = clockWithTurns();
     const handled: string[] = [];
-    const clock = {
-      ...systemClock,
-      soon: (callback: () => void) => (byHand ? void turns.push(callback) : systemClock.soon(callback)),
-    };
     const served = await serve(({ target }) => {
       handled.push(target);
       return text(target);
     }, clock);
     const targets = ['/a', '/b', '/c'];
     const client = await served.frames();
-    await client.until(/\0\0\0\x04\x01\0\0\0\0/); // its settings are acknowledged
-    byHand = true;
+    await client.until(acknowledged);
+    takeTurns();
     client.send(
       Buffer.concat(
         targets.map((target, at) => frame('HEADERS', endHeaders | endStream, 2 * at + 1, packed.getOf(target))),
@@ -262,8 +272,7 @@ describe('both protocols', () => {
   test.each(['HTTP/1.1', 'HTTP/2'])(
     'a request over %s whose client disconnects before its turn is skipped',
     async (protocol) => {
-      const turns: (() => void)[] = [];
-      const clock = { ...systemClock, soon: (callback: () => void) => void turns.push(callback) };
+      const { clock, turns, takeTurns } = clockWithTurns();
       const handled: string[] = [];
       const served = await serve(({ target }) => {
         handled.push(target);
@@ -271,6 +280,8 @@ describe('both protocols', () => {
       }, clock);
       if (protocol === 'HTTP/2') {
         const client = await served.frames();
+        await client.until(acknowledged);
+        takeTurns();
         client.send(frame('HEADERS', endHeaders | endStream, 1, packed.get));
         await untilTurned(() => turns.length > 0);
         client.send(Buffer.concat([frame('RST_STREAM', 0, 1, cancel), frame('PING', 0, 0, Buffer.alloc(8))]));
@@ -279,6 +290,8 @@ describe('both protocols', () => {
         const tcp = connectTcp(served.listener.port, '127.0.0.1');
         const client = connectTls({ socket: tcp, rejectUnauthorized: false });
         client.on('error', () => {});
+        await once(client, 'secureConnect');
+        takeTurns();
         client.write(get('/'));
         await untilTurned(() => turns.length > 0);
         tcp.resetAndDestroy();

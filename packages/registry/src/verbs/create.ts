@@ -6,7 +6,7 @@ import type { Resource } from '../resource.ts';
 import { withStatusErrors } from '../storage-errors.ts';
 import { generatedName } from '../write/generated-name.ts';
 import { initializeObject, mutateNewObject, validateNewObject } from '../write/new-object.ts';
-import { type NewWrite, storeNewObject } from '../write/store-new-object.ts';
+import { encodeObject, type NewObject, storeNewObject } from '../write/store-new-object.ts';
 import type { WriteOptions } from '../write/write-options.ts';
 
 /** How many names are tried for one `generateName`: with 27^5 of them a second try is rare and an eighth a sign. */
@@ -19,7 +19,7 @@ export function create(resource: Resource, incoming: KubeObject, options: WriteO
     const drafted = runTask(clock, call, draftObject(resource, incoming, options));
     const draft = drafted instanceof Promise ? await drafted : drafted;
     const store = (named: KubeObject): Outcome | Promise<Outcome> =>
-      chain(runTask(clock, call, prepareWrite(resource, named, options)), (write) =>
+      chain(runTask(clock, call, prepareWrite(resource, named, options, call)), (write) =>
         storeNewObject(resource, write, options, call),
       );
     const { name: given, generateName } = draft.metadata;
@@ -43,10 +43,10 @@ function* draftObject(resource: Resource, incoming: KubeObject, options: WriteOp
   return yield* mutateNewObject(resource, yield* initializeObject(resource, incoming, options), options);
 }
 
-function* prepareWrite(resource: Resource, named: KubeObject, options: WriteOptions): Task<NewWrite> {
-  const object = yield* validateNewObject(resource, named, options);
+function* prepareWrite(resource: Resource, named: KubeObject, options: WriteOptions, call: Call): Task<NewObject> {
+  const decided = yield* validateNewObject(resource, named, options);
   yield;
-  return { object, bytes: options.dryRun ? undefined : resource.kind.storage.form.encode(object) };
+  return options.dryRun ? { decided } : { decided, stored: yield* encodeObject(resource, decided, call) };
 }
 
 const isTaken = (error: unknown): error is StatusError =>

@@ -1,9 +1,9 @@
-import { awaitValue, type Call, type SyncTask, type Task } from '@cluster-apiserver/base';
+import { type Call, type SyncTask, type Task } from '@cluster-apiserver/base';
 import { formatPath, invalid, notFound, Problems } from '@cluster-apiserver/model';
 import type { ApiVersion, KubeObject } from '@cluster-apiserver/model/kind';
 import { withExplicitReset } from '@cluster-apiserver/model/managed-fields';
 import { decode, WrongTypeError } from '@cluster-apiserver/model/schema';
-import { toServed, toStored } from '../conversion.ts';
+import { fromServed, toServed } from '../conversion.ts';
 import type { Outcome } from '../outcome.ts';
 import { answerAsUpdate, requireExpectedVersion, updateObject } from '../write/updated-object.ts';
 import type { Resource } from '../resource.ts';
@@ -31,25 +31,19 @@ export function patch(resource: Resource, name: string, options: PatchOptions, c
       call,
       (current) => {
         if (!current) throw notFound(served, name);
-        return withPatchErrors(decidePatch(resource, name, current, options, call));
+        return withPatchErrors(decidePatch(resource, name, current, options));
       },
     );
     return answerAsUpdate(written);
   });
 }
 
-function* decidePatch(
-  resource: Resource,
-  name: string,
-  current: Outcome,
-  options: PatchOptions,
-  call: Call,
-): Task<Decision> {
-  const shown = yield* awaitValue(toServed(resource, withVersion(current), call));
+function* decidePatch(resource: Resource, name: string, current: Outcome, options: PatchOptions): Task<Decision> {
+  const shown = toServed(resource, withVersion(current));
   yield;
   const patched = yield* patchObject(resource.served, name, shown, options);
-  const stored = yield* awaitValue(toStored(resource, patched, call));
-  const next = withDistinctOwners(inNamespace(stored, options.namespace), options.warn);
+  const asked = fromServed(resource, patched);
+  const next = withDistinctOwners(inNamespace(asked, options.namespace), options.warn);
   requireExpectedVersion(resource.served, next, current);
   yield;
   return yield* updateObject(resource, next, current, options);

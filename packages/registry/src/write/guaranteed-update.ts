@@ -1,7 +1,15 @@
-import { type Call, invariant, largeBytesMin, runTask, throwIfAborted, type Task } from '@cluster-apiserver/base';
+import {
+  awaitValue,
+  type Call,
+  invariant,
+  largeBytesMin,
+  runTask,
+  throwIfAborted,
+  type Task,
+} from '@cluster-apiserver/base';
 import { conflict } from '@cluster-apiserver/model';
 import { type ByteString, bytesOf } from '@cluster-apiserver/model/codec';
-import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import {
   HistoryReplacedError,
   KeyExistsError,
@@ -9,11 +17,12 @@ import {
   RevisionMismatchError,
   type StoredValue,
 } from '@cluster-apiserver/storage';
+import { toVersion } from '../conversion.ts';
 import { type Outcome, WrittenObject } from '../outcome.ts';
 import { type Place, placeOf, type Resource } from '../resource.ts';
 import { readStored, type StoredObject, WrittenValue } from '../stored-object.ts';
 import { type AdmissionOptions, admit } from './admission.ts';
-import { createAdmitted } from './store-new-object.ts';
+import { createAdmitted, encodeObject, type EncodedObject } from './store-new-object.ts';
 
 /** What to do with an object: write a new state, or remove it. */
 export type Decision =
@@ -100,7 +109,7 @@ const readFromStore = async (update: Update): Promise<Base> =>
   toBase(update, (await update.resource.store.get(update.place.key, update.call)).stored);
 
 const toBase = ({ resource, place }: Update, stored: StoredValue | undefined): Base =>
-  new Base(stored && readStored(resource.kind, stored, place.itemKey), false);
+  new Base(stored && readStored(resource.stored, stored, place.itemKey), false);
 
 /** Whether what was decided on a cached state holds for that of the store. */
 const isSame = ({ resource, history }: Update, { current: cached }: Base, { current: stored }: Base): boolean =>
@@ -116,9 +125,9 @@ interface Verdict {
 }
 
 interface NextState {
-  readonly object: KubeObject;
+  readonly decided: KubeObject;
   /** Undefined to remove the object. */
-  readonly bytes: ByteString | undefined;
+  readonly stored: EncodedObject | undefined;
 }
 
 /** A refusal of a state that may be stale is kept until that state is known to hold. */
@@ -129,44 +138,56 @@ function decideOn({ resource, call, decide }: Update, { current, isCached }: Bas
   };
   const isLarge = current !== undefined && current.json.length >= largeBytesMin;
   try {
-    const verdict = runTask(resource.clock, call, decisionSteps(resource.kind, current, decide), isLarge);
+    const verdict = runTask(resource.clock, call, decisionSteps(resource, current, decide, call), isLarge);
     return verdict instanceof Promise ? verdict.catch(refuse) : verdict;
   } catch (error) {
     return refuse(error);
   }
 }
 
-function* decisionSteps(kind: Kind, current: Current | undefined, decide: Update['decide']): Task<Verdict> {
-  current?.read();
-  yield;
+function* decisionSteps(
+  resource: Resource,
+  current: Current | undefined,
+  decide: Update['decide'],
+  call: Call,
+): Task<Verdict> {
+  if (current) {
+    const { object } = current;
+    yield;
+    current.object = yield* awaitValue(toVersion(resource.kind, object, resource.kind, call));
+  }
   const decision = yield* decide(current);
   yield;
-  return { decision, write: nextStateOf(kind, decision, current) };
+  return { decision, write: yield* nextStateOf(resource, decision, current, call) };
 }
 
 /** Undefined if nothing would change: such a write would wake every watcher for nothing. */
-function nextStateOf({ storage }: Kind, decision: Decision, current: Current | undefined): NextState | undefined {
-  if (decision.remove) return { object: decision.remove, bytes: undefined };
-  const object = decision.write;
+function* nextStateOf(
+  resource: Resource,
+  decision: Decision,
+  current: Current | undefined,
+  call: Call,
+): Task<NextState | undefined> {
+  if (decision.remove) return { decided: decision.remove, stored: undefined };
+  const decided = decision.write;
   const fresh = current && !current.stored.stale;
-  if (fresh && object === current.object) return undefined;
-  const bytes = storage.form.encode(object);
-  return fresh && current.stored.storedForm === bytes ? undefined : { object, bytes };
+  if (fresh && decided === current.object) return undefined;
+  const stored = yield* encodeObject(resource, decided, call);
+  return fresh && current.stored.storedForm === stored.bytes ? undefined : { decided, stored };
 }
 
 /** Returns the state of the store if another write came first. */
-async function commit(
-  update: Update,
-  { object, bytes }: NextState,
-  over: Revision | undefined,
-): Promise<UpdateResult | Base> {
+async function commit(update: Update, next: NextState, over: Revision | undefined): Promise<UpdateResult | Base> {
   const { resource, history } = update;
   if (resource.collection.historyNumber !== history) throw new HistoryReplacedError();
   try {
-    const revision = await send(update, object, bytes, over);
+    const revision = await send(update, next, over);
     resource.collection.noteLocalWrite(revision);
-    const outcome = new WrittenObject(object, revision, bytes);
-    return { outcome, over, created: over === undefined, removed: bytes === undefined };
+    const { decided, stored } = next;
+    const outcome = stored
+      ? new WrittenObject(stored.object, revision, stored.bytes)
+      : new WrittenObject(decided, revision);
+    return { outcome, over, created: over === undefined, removed: stored === undefined };
   } catch (error) {
     if (error instanceof KeyExistsError || error instanceof RevisionMismatchError) return toBase(update, error.current);
     throw error;
@@ -175,18 +196,18 @@ async function commit(
 
 function send(
   { resource, place: { key }, options, call }: Update,
-  object: KubeObject,
-  bytes: ByteString | undefined,
+  { decided, stored }: NextState,
   over: Revision | undefined,
 ): Promise<Revision> {
-  const { store, kind } = resource;
+  const { store } = resource;
   if (over === undefined) {
-    invariant(bytes !== undefined, 'no verb decides to remove an absent object');
-    return createAdmitted(resource, key, object, bytes, options, call);
+    invariant(stored, 'no verb decides to remove an absent object');
+    return createAdmitted(resource, key, { decided, stored }, options, call);
   }
-  if (bytes === undefined) return store.delete(key, over, call);
-  const { timeToLiveSeconds } = kind;
-  return store.update(key, bytesOf(bytes), over, { timeToLiveSeconds, source: new WrittenValue(kind, object) }, call);
+  if (!stored) return store.delete(key, over, call);
+  const { timeToLiveSeconds } = resource.stored;
+  const source = new WrittenValue(resource.stored, stored.object);
+  return store.update(key, bytesOf(stored.bytes), over, { timeToLiveSeconds, source }, call);
 }
 
 /** The result of a verdict that writes nothing. */
@@ -232,8 +253,8 @@ class Current implements Outcome {
     return (this.#object ??= this.stored.object);
   }
 
-  /** Parses it now, as a step of its own. */
-  read(): void {
-    this.#object ??= this.stored.object;
+  /** In the version in which writes are decided. */
+  set object(object: KubeObject) {
+    this.#object = object;
   }
 }

@@ -1,4 +1,4 @@
-import { type Call, requireValue, throwIfAborted } from '@cluster-apiserver/base';
+import { awaitValue, type Call, requireValue, type Task, throwIfAborted } from '@cluster-apiserver/base';
 import { alreadyExists, StatusError } from '@cluster-apiserver/model';
 import { type ByteString, bytesOf } from '@cluster-apiserver/model/codec';
 import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
@@ -9,40 +9,56 @@ import {
   type Revision,
   type StoredValue,
 } from '@cluster-apiserver/storage';
+import { toVersion } from '../conversion.ts';
 import { type Outcome, WrittenObject } from '../outcome.ts';
 import { placeOf, type Resource } from '../resource.ts';
 import { readStored, WrittenValue } from '../stored-object.ts';
 import { admit, type AdmissionOptions } from './admission.ts';
 
+/** An object in its stored version. */
+export interface EncodedObject {
+  readonly object: KubeObject;
+  readonly bytes: ByteString;
+}
+
+export function* encodeObject(resource: Resource, decided: KubeObject, call: Call): Task<EncodedObject> {
+  const { kind, stored } = resource;
+  const object = yield* awaitValue(toVersion(kind, decided, stored, call));
+  return { object, bytes: stored.storage.form.encode(object) };
+}
+
 /** A new object that is ready to be stored. */
 export interface NewWrite {
-  readonly object: KubeObject;
-  /** Undefined in a dry run. */
-  readonly bytes: ByteString | undefined;
+  /** In the version in which writes are decided. */
+  readonly decided: KubeObject;
+  readonly stored: EncodedObject;
 }
+
+/** What a create writes; undefined in a dry run. */
+export type NewObject = Omit<NewWrite, 'stored'> & Partial<NewWrite>;
 
 /** Admits and stores a new object. In a dry run it only looks whether the name is taken. */
 export async function storeNewObject(
   resource: Resource,
-  { object, bytes }: NewWrite,
+  { decided, stored }: NewObject,
   options: AdmissionOptions,
   call: Call,
 ): Promise<Outcome> {
-  const { kind, served, store, collection } = resource;
-  const name = requireValue(object.metadata.name, 'validateNewObject rejects an object without a name');
+  const { served, store, collection } = resource;
+  const name = requireValue(decided.metadata.name, 'validateNewObject rejects an object without a name');
   const { key, itemKey } = placeOf(resource, options.namespace, name);
   const taken = (current: StoredValue): StatusError =>
-    alreadyExists(served, name, isBeingDeleted(kind, current, itemKey) ? 'object is being deleted: ' : '');
+    alreadyExists(served, name, isBeingDeleted(resource.stored, current, itemKey) ? 'object is being deleted: ' : '');
   try {
-    if (bytes !== undefined) {
-      const revision = await createAdmitted(resource, key, object, bytes, options, call);
+    if (stored) {
+      const revision = await createAdmitted(resource, key, { decided, stored }, options, call);
       collection.noteLocalWrite(revision);
-      return new WrittenObject(object, revision, bytes);
+      return new WrittenObject(stored.object, revision, stored.bytes);
     }
-    await admit(resource, options, { operation: 'CREATE', name, object, oldObject: undefined });
+    await admit(resource, options, { operation: 'CREATE', name, object: decided, oldObject: undefined });
     const { stored: current } = await store.get(key, call);
     if (current) throw taken(current);
-    return new WrittenObject(object, undefined);
+    return new WrittenObject(decided, undefined);
   } catch (error) {
     if (error instanceof KeyExistsError) throw taken(error.current);
     // An unreadable object takes its name, too.
@@ -70,14 +86,14 @@ const triesMax = 100;
 export async function createAdmitted(
   resource: Resource,
   key: string,
-  object: KubeObject,
-  bytes: ByteString,
+  { decided, stored: { object, bytes } }: NewWrite,
   options: AdmissionOptions,
   call: Call,
 ): Promise<Revision> {
-  const { kind, store, collection } = resource;
+  const { stored: kind, store, collection } = resource;
   const { timeToLiveSeconds } = kind;
-  const admission = { operation: 'CREATE', name: object.metadata.name, object, oldObject: undefined } as const;
+  const { name } = decided.metadata;
+  const admission = { operation: 'CREATE', name, object: decided, oldObject: undefined } as const;
   for (let tries = 1; ; tries++) {
     throwIfAborted(call);
     const admitted = admit(resource, options, admission);
