@@ -3,7 +3,7 @@ import type { Authorize } from '@cluster-apiserver/expressions';
 import type { Authorizer } from '@cluster-apiserver/gates';
 import { namespaceKind, type ParamKind } from '@cluster-apiserver/kinds';
 import type { ImmediateConversion, KubeObject, ServedKind } from '@cluster-apiserver/model/kind';
-import { type CachedObject, getCached, type LiveApi, type Resource } from '@cluster-apiserver/registry';
+import { type CachedObject, getCached, type LiveApi, type Resource, toVersion } from '@cluster-apiserver/registry';
 import { textOfItemKey } from '@cluster-apiserver/storage';
 import { ConfigurationError, type ParamObjects } from './params.ts';
 
@@ -15,6 +15,8 @@ export interface ClusterState {
   asServed(resource: ServedKind, object: KubeObject): KubeObject;
   /** The way back. */
   asStored(resource: ServedKind, object: KubeObject): KubeObject;
+  /** Converts it to the version of this resource if that has to wait; otherwise it stays, and `asServed` converts it. */
+  convertWaiting(resource: ServedKind, object: KubeObject, call: Call): KubeObject | Promise<KubeObject>;
   /** The namespace for expressions: without managed fields and owner references. */
   namespace(name: string): KubeObject | undefined;
   authorize(question: Parameters<Authorize>[0], call: Call): ReturnType<Authorize>;
@@ -42,6 +44,10 @@ export function createClusterState({ api, authorizer }: ClusterStateOptions): Cl
       if (!own || own.served === own.kind) return object;
       return requireImmediate(own).convert(object, own.served, own.kind);
     },
+    convertWaiting: (resource, object, call) => {
+      const own = api.current.ofVersion(resource);
+      return own ? toVersion(own.stored, object, own.served, call) : object;
+    },
     namespace: (name) => {
       const stored = namespaces && getCached(namespaces, undefined, name);
       if (!stored) return undefined;
@@ -62,7 +68,7 @@ const shownAs = (resource: Resource, object: KubeObject): KubeObject => {
   return object.apiVersion === served.apiVersion ? object : requireImmediate(resource).convert(object, kind, served);
 };
 
-/** Throws a ConfigurationError: an expression cannot wait for a conversion, and its failurePolicy applies. */
+/** Throws a ConfigurationError: parameters are not converted by a webhook, and the failurePolicy applies. */
 function requireImmediate({ kind: { conversion }, served }: Resource): ImmediateConversion {
   if (conversion.isImmediate) return conversion;
   throw new ConfigurationError(`objects cannot be converted to ${served.apiVersion} during admission`);

@@ -1,4 +1,4 @@
-import { requireValue, type SyncTask, type Task } from '@cluster-apiserver/base';
+import { awaitValue, requireValue, type SyncTask, type Task } from '@cluster-apiserver/base';
 import {
   toApplyConfiguration,
   BudgetExceededError,
@@ -122,6 +122,7 @@ function* applyPolicy(
   }
   const evaluationOver = (over: PolicyRequest): Evaluation =>
     new Evaluation(over.getValues(matched, param), program.variables, over.budget);
+  yield* awaitValue(request.convertTo(matched));
   const { operation } = request.context;
   const met = yield* evaluateConditions(evaluationOver(request), program.conditions, {
     name,
@@ -142,6 +143,7 @@ function* applyPolicy(
         error === 'no_error' ? 'allow' : 'deny',
         secondsSince(startMs, clock),
       );
+    yield* awaitValue(now.convertTo(matched));
     try {
       now = now.withObject(yield* applyMutation(mutation, matched, now, evaluationOver(now)));
       counted('no_error');
@@ -167,7 +169,7 @@ function* applyMutation(
   if (patchType === 'ApplyConfiguration') {
     const configuration = toApplyConfiguration(value);
     const merged = mergeConfiguration(request.getSchema(matched), request.getObject(matched), configuration);
-    return dropManagedFields(request.decodePatched(matched, merged));
+    return dropManagedFields(yield* request.decodePatched(matched, merged));
   }
   const patch = readJsonPatch(toJsonPatch(value));
   try {

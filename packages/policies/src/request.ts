@@ -1,4 +1,4 @@
-import { invariant, type SyncTask } from '@cluster-apiserver/base';
+import { awaitValue, invariant, type Task } from '@cluster-apiserver/base';
 import {
   type AdmissionValues,
   type Bindings,
@@ -22,6 +22,8 @@ export class PolicyRequest {
   /** Shared by the expressions of all policies. */
   readonly budget: Budget;
   readonly #cluster: ClusterState;
+  /** The objects of the request in the versions for which they were converted by a webhook. */
+  #converted: Map<ServedKind, Map<KubeObject, KubeObject>> | undefined;
   #namespace: KubeObject | undefined;
   /** By the resource of the version of the objects; without parameters. */
   #values: Map<ServedKind, Bindings> | undefined;
@@ -35,6 +37,18 @@ export class PolicyRequest {
   /** The same write with another object. */
   withObject(object: KubeObject): PolicyRequest {
     return new PolicyRequest({ ...this.context, object }, this.#cluster, this.budget);
+  }
+
+  /** Must be called when a policy has matched by another version: the conversion of its objects may have to wait. */
+  convertTo(matched: ServedKind): void | Promise<void> {
+    const { resource, object, oldObject, call } = this.context;
+    if (matched === resource || this.#isSubresource(matched) || this.#converted?.has(matched)) return undefined;
+    const given = [object, oldObject].filter((one) => one !== undefined);
+    const converted = given.map((one) => this.#cluster.convertWaiting(matched, one, call));
+    if (!converted.some((one) => one instanceof Promise)) return undefined;
+    return Promise.all(converted).then((results) => {
+      (this.#converted ??= new Map()).set(matched, new Map(given.map((one, at) => [one, results[at] ?? one])));
+    });
   }
 
   /** Only for creations and updates. */
@@ -102,18 +116,21 @@ export class PolicyRequest {
     return this.#isSubresource(matched) ? this.context.kind.schema : matched.schema;
   }
 
-  /** The patched result of `objectFor`, decoded and in the version in which it is stored. Throws a WrongTypeError. */
-  decodePatched(matched: ServedKind, patched: unknown): KubeObject {
+  /** The patched result of `getObject`, decoded and in the version of the request. Throws a WrongTypeError. */
+  *decodePatched(matched: ServedKind, patched: unknown): Task<KubeObject> {
     const object = decode(this.getSchema(matched), patched, () => {});
     const before = this.getObject(matched);
     if (object.kind !== before.kind || object.apiVersion !== before.apiVersion)
       throw new WrongTypeError([], `kind and apiVersion must stay ${before.kind} of ${before.apiVersion}`);
-    return this.toStored(matched, object);
+    const { resource, call } = this.context;
+    if (this.#isSubresource(matched)) return object;
+    const converted = yield* awaitValue(this.#cluster.convertWaiting(resource, object, call));
+    return converted === object ? this.#cluster.asStored(matched, object) : converted;
   }
 
-  /** The object after a JSON patch to `objectFor`. Throws a PatchFailedError or a WrongTypeError. */
-  *applyPatch(matched: ServedKind, patch: JsonPatch): SyncTask<KubeObject> {
-    return this.decodePatched(matched, yield* applyJsonPatch(this.getObject(matched), patch));
+  /** The object after a JSON patch to `getObject`. Throws a PatchFailedError or a WrongTypeError. */
+  *applyPatch(matched: ServedKind, patch: JsonPatch): Task<KubeObject> {
+    return yield* this.decodePatched(matched, yield* applyJsonPatch(this.getObject(matched), patch));
   }
 
   /** The request of an AdmissionReview for the resource by which a webhook matched. */
@@ -129,11 +146,6 @@ export class PolicyRequest {
     };
   }
 
-  /** Converts an object of that resource to the version in which it is stored. */
-  toStored(matched: ServedKind, object: KubeObject): KubeObject {
-    return this.#isSubresource(matched) ? object : this.#cluster.asStored(matched, object);
-  }
-
   /** Whether the object is of the kind of a subresource, which is the same in all versions of its resource. */
   #isSubresource(matched: ServedKind): boolean {
     const { subresource, kind } = this.context;
@@ -142,7 +154,7 @@ export class PolicyRequest {
 
   toServed(matched: ServedKind, object: KubeObject | undefined): KubeObject | undefined {
     if (!object || this.#isSubresource(matched)) return object;
-    return this.#cluster.asServed(matched, object);
+    return this.#converted?.get(matched)?.get(object) ?? this.#cluster.asServed(matched, object);
   }
 
   /** The request of an AdmissionReview, without objects. */

@@ -1,4 +1,4 @@
-import type { SyncTask, Task } from '@cluster-apiserver/base';
+import { awaitValue, type SyncTask, type Task } from '@cluster-apiserver/base';
 import { type Bindings, BudgetExceededError, Evaluation, type Expression } from '@cluster-apiserver/expressions';
 import {
   type AuditAnnotation,
@@ -74,6 +74,7 @@ export function* validateByPolicies(
     for (const invocation of yield* collectInvocations(one, request, options.cluster)) {
       const { policy, binding, fault } = invocation;
       if (fault === undefined) {
+        yield* awaitValue(request.convertTo(invocation.matched));
         const denial = yield* enforce(invocation, request, annotations, options);
         first ??= denial;
       } else if (failsOnErrors(policy))

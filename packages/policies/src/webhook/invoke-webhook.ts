@@ -1,4 +1,4 @@
-import type { Task } from '@cluster-apiserver/base';
+import { awaitValue, type Task } from '@cluster-apiserver/base';
 import { Budget, Evaluation, requestStepsMax } from '@cluster-apiserver/expressions';
 import type { AdmissionContext } from '@cluster-apiserver/gates';
 import { forbiddenResource, StatusError } from '@cluster-apiserver/model';
@@ -34,6 +34,7 @@ export function* matchWebhook(
   { measures, clock }: InvokeOptions,
 ): Task<ServedKind | undefined> {
   const matched = webhook.matches(request);
+  if (matched) yield* awaitValue(request.convertTo(matched));
   if (!matched || (webhook.conditions.length === 0 && webhook.fault === undefined)) return matched;
   const { name, conditions, fault } = webhook;
   const { resource, operation } = request.context;

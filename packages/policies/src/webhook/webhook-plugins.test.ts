@@ -69,6 +69,7 @@ const options = (...webhooks: MutatingWebhook[]) => ({
     findEquivalents: () => [],
     asServed: (_: object, object: KubeObject) => object,
     asStored: (_: object, object: KubeObject) => object,
+    convertWaiting: (_: object, object: KubeObject) => object,
     namespace: () => undefined,
     authorize: () => ({ verdict: 'noOpinion' as const }),
     params: () => undefined,

@@ -2,6 +2,7 @@
 import { afterAll, beforeEach, expect, test } from '@jest/globals';
 import { text } from 'node:stream/consumers';
 import { kinds } from '@cluster-apiserver/kinds';
+import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { startHttpsServer } from '@cluster-apiserver/testkit/https-server';
 import { until } from '@cluster-apiserver/testkit/until';
 import { serveKinds } from '../serve-kinds.ts';
@@ -53,22 +54,29 @@ const version = (name: string, field: string, storage: boolean): object => ({
   name,
   storage,
   served: true,
-  subresources: { status: {} },
+  subresources: {
+    status: {},
+    scale: { specReplicasPath: '.spec.replicas', statusReplicasPath: '.status.on' },
+  },
   schema: {
     openAPIV3Schema: {
       type: 'object',
-      properties: { [field]: { type: 'integer', minimum: 1 }, status: { type: 'object' } },
+      properties: {
+        [field]: { type: 'integer', minimum: 1 },
+        spec: { type: 'object', properties: { replicas: { type: 'integer' } } },
+        status: { type: 'object', properties: { on: { type: 'integer' } } },
+      },
     },
   },
 });
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-const created = await server.request('POST', definitions, {
-  metadata: { name: `lamps.${group}` },
+const definitionOf = (plural: string, kind: string, versions: readonly object[], reviewVersions = ['v1']) => ({
+  metadata: { name: `${plural}.${group}` },
   spec: {
     group,
     scope: 'Namespaced',
-    names: { plural: 'lamps', kind: 'Lamp' },
-    versions: [version('v1', 'watts', true), version('v2', 'power', false)],
+    names: { plural, kind },
+    versions,
     conversion: {
       strategy: 'Webhook',
       webhook: {
@@ -76,17 +84,24 @@ const created = await server.request('POST', definitions, {
           url: `${webhook.origin}/convert`,
           caBundle: Buffer.from(webhook.authority).toString('base64'),
         },
-        conversionReviewVersions: ['v1'],
+        conversionReviewVersions: reviewVersions,
       },
     },
   },
 });
+const untilEstablished = (plural: string): Promise<true> =>
+  until(`${plural} are established`, async () => {
+    const { body } = await server.request('GET', `${definitions}/${plural}.${group}`);
+    return JSON.stringify(body).includes('"InitialNamesAccepted"') || undefined;
+  });
+const created = await server.request(
+  'POST',
+  definitions,
+  definitionOf('lamps', 'Lamp', [version('v1', 'watts', true), version('v2', 'power', false)]),
+);
 if (created.status !== 201) throw new Error(JSON.stringify(created.body));
+await untilEstablished('lamps');
 const lamps = (of: string): string => `/apis/${group}/${of}/namespaces/default/lamps`;
-await until('the definition is established', async () => {
-  const { body } = await server.request('GET', `${definitions}/lamps.${group}`);
-  return JSON.stringify(body).includes('"InitialNamesAccepted"') || undefined;
-});
 
 const create = (of: string, name: string, content: object) =>
   server.request('POST', lamps(of), {
@@ -123,8 +138,102 @@ test('a list of another version is one question', async () => {
   expect(body['items']).toEqual(expect.arrayContaining([expect.objectContaining({ power: 2 })]));
 });
 
-test('what was converted is validated as it is stored', async () => {
-  expect(await create('v2', 'dark', { power: 0 })).toMatchObject({ status: 422, body: { reason: 'Invalid' } });
+test('a write is validated, counted and owned in the version of the client', async () => {
+  const dark = await create('v2', 'dark', { power: 0 });
+  expect(dark).toMatchObject({ status: 422, body: { reason: 'Invalid', details: { causes: [{ field: 'power' }] } } });
+  expect(reviews).toEqual([]); // a refused write converts nothing
+  const { body: bright } = await create('v2', 'bright', { power: 7 });
+  expect(bright.metadata.managedFields).toMatchObject([{ apiVersion: `${group}/v2`, fieldsV1: { 'f:power': {} } }]);
+  expect(bright.metadata.generation).toBe(1);
+  const path = `${lamps('v2')}/bright`;
+  const merge = 'application/merge-patch+json';
+  expect(await server.request('PATCH', path, { power: 8 }, merge)).toMatchObject({
+    status: 200,
+    body: { power: 8, metadata: { generation: 2 } },
+  });
+  expect(await server.request('PATCH', path, { power: 0 }, merge)).toMatchObject({ status: 422 });
+  reviews.length = 0;
+  // Nothing changes, so nothing is stored: only the present state is converted, and shown.
+  const { body: same } = await server.request('PATCH', path, { power: 8 }, merge);
+  expect(same.metadata).toMatchObject({ generation: 2 });
+  expect(reviews.every(({ request }) => request.desiredAPIVersion === `${group}/v2`)).toBe(true);
+});
+
+test('apply merges in the version of its configuration', async () => {
+  const apply = (of: string, content: object, manager: string) =>
+    server.request(
+      'PATCH',
+      `${lamps(of)}/applied?fieldManager=${manager}`,
+      { apiVersion: `${group}/${of}`, kind: 'Lamp', metadata: { name: 'applied' }, ...content },
+      'application/apply-patch+yaml',
+    );
+  expect(await apply('v2', { power: 3 }, 'one')).toMatchObject({ status: 201, body: { power: 3 } });
+  expect(await apply('v2', { power: 4 }, 'one')).toMatchObject({ status: 200, body: { power: 4 } });
+  expect(await apply('v2', { power: 5 }, 'two')).toMatchObject({ status: 409, body: { reason: 'Conflict' } });
+  expect((await server.request('GET', `${lamps('v1')}/applied`)).body).toMatchObject({ watts: 4 });
+});
+
+test('subresources are read and written in both versions', async () => {
+  await create('v1', 'parts', { watts: 2, spec: { replicas: 2 } });
+  const path = (of: string, part: string): string => `${lamps(of)}/parts/${part}`;
+  const merge = 'application/merge-patch+json';
+  const status = await server.request('PATCH', path('v2', 'status'), { status: { on: 3 }, power: 9 }, merge);
+  expect(status).toMatchObject({ status: 200, body: { power: 2, status: { on: 3 }, metadata: { generation: 1 } } });
+  expect(await server.request('GET', path('v2', 'scale'))).toMatchObject({
+    status: 200,
+    body: { kind: 'Scale', spec: { replicas: 2 }, status: { replicas: 3 } },
+  });
+  expect(await server.request('PATCH', path('v2', 'scale'), { spec: { replicas: 5 } }, merge)).toMatchObject({
+    status: 200,
+    body: { spec: { replicas: 5 } },
+  });
+  expect(await server.request('PATCH', path('v1', 'scale'), { spec: { replicas: 6 } }, merge)).toMatchObject({
+    status: 200,
+    body: { spec: { replicas: 6 } },
+  });
+  expect((await server.request('GET', `${lamps('v2')}/parts`)).body).toMatchObject({
+    power: 2,
+    spec: { replicas: 6 },
+    status: { on: 3 },
+  });
+  expect(await server.request('GET', `${lamps('v2')}/parts?dryRun=All`)).toMatchObject({ status: 200 });
+});
+
+test('an object is deleted in another version, and its finalizers hold it', async () => {
+  const { body } = await create('v2', 'held', { power: 1 });
+  const finalizers = ['example.com/hold'];
+  await server.request('PUT', `${lamps('v2')}/held`, { ...body, metadata: { ...body.metadata, finalizers } });
+  expect(await server.request('DELETE', `${lamps('v2')}/held`)).toMatchObject({
+    status: 200,
+    body: { power: 1, apiVersion: `${group}/v2`, metadata: { deletionTimestamp: expect.any(String) } },
+  });
+  const { body: held } = await server.request('GET', `${lamps('v1')}/held`);
+  const released = { ...held, metadata: { ...held.metadata, finalizers: [] } };
+  expect(await server.request('PUT', `${lamps('v1')}/held`, released)).toMatchObject({ status: 200 });
+  expect(await server.request('GET', `${lamps('v2')}/held`)).toMatchObject({ status: 404 });
+  await create('v1', 'one-of-many', { watts: 1 });
+  const all = await server.request('DELETE', `${lamps('v2')}?labelSelector=set%3Dshown`);
+  expect(all.status).toBe(200);
+  const left = await server.request('GET', `${lamps('v1')}?labelSelector=set%3Dshown`);
+  expect(left.body.items).toEqual([]);
+});
+
+test('a watch of another version shows what happens in it', async () => {
+  await create('v1', 'watched', { watts: 1 });
+  const { body: list } = await server.request('GET', lamps('v2'));
+  const from = list.metadata.resourceVersion ?? '';
+  const watch = await server.open('GET', `${lamps('v2')}?watch=true&resourceVersion=${from}&timeoutSeconds=2`);
+  const { body } = await server.request('GET', `${lamps('v1')}/watched`);
+  await server.request('PUT', `${lamps('v1')}/watched`, { ...body, watts: 2 });
+  await server.request('DELETE', `${lamps('v1')}/watched`);
+  const events = (await text(watch))
+    .trim()
+    .split('\n')
+    .map((line): unknown => JSON.parse(line));
+  expect(events).toMatchObject([
+    { type: 'MODIFIED', object: { apiVersion: `${group}/v2`, power: 2 } },
+    { type: 'DELETED', object: { apiVersion: `${group}/v2`, power: 2 } },
+  ]);
 });
 
 test.each<[string, typeof spoil, string]>([
@@ -178,4 +287,156 @@ test('the rest of the metadata stays, whatever the webhook answers', async () =>
   const { body: before } = await server.request('GET', `${lamps('v1')}/kept`);
   const { body } = await server.request('GET', `${lamps('v2')}/kept`);
   expect(body.metadata).toEqual({ ...before.metadata, labels: { mine: 'yes' }, managedFields: expect.anything() });
+});
+
+test('objects of a former stored version stay readable, and are written in the present one', async () => {
+  const body = definitionOf('fans', 'Fan', [version('v1', 'watts', true), version('v2', 'power', false)]);
+  const path = `${definitions}/fans.${group}`;
+  const fans = (of: string): string => `/apis/${group}/${of}/namespaces/default/fans`;
+  const make = (of: string, name: string, content: object) =>
+    server.request('POST', fans(of), { apiVersion: `${group}/${of}`, kind: 'Fan', metadata: { name }, ...content });
+  await server.request('POST', definitions, body);
+  await untilEstablished('fans');
+  expect(await make('v1', 'old', { watts: 1 })).toMatchObject({ status: 201 });
+  expect(await make('v1', 'rewritten', { watts: 2 })).toMatchObject({ status: 201 });
+  const { body: defined } = await server.request('GET', path);
+  const versions = [version('v1', 'watts', false), version('v2', 'power', true)];
+  const changed = { ...defined, spec: { ...(defined['spec'] as object), versions } };
+  expect(await server.request('PUT', path, changed)).toMatchObject({ status: 200 });
+  let made = 0;
+  await until('the other stored version', async () => {
+    reviews.length = 0;
+    const name = `probe-${made++}`;
+    await make('v1', name, { watts: 3 });
+    await server.request('DELETE', `${fans('v1')}/${name}`);
+    return reviews.some(({ request }) => request.desiredAPIVersion === `${group}/v2`) || undefined;
+  });
+  reviews.length = 0;
+  expect((await server.request('GET', `${fans('v1')}/old`)).body).toMatchObject({ watts: 1 });
+  expect(reviews).toEqual([]); // it is still stored in that version
+  const { body: shown } = await server.request('GET', `${fans('v2')}/old`);
+  expect(shown).toMatchObject({ apiVersion: `${group}/v2`, power: 1 });
+  const { body: rewritten } = await server.request('GET', `${fans('v1')}/rewritten`);
+  // Without a change it is stored again, in the present version.
+  expect(await server.request('PUT', `${fans('v1')}/rewritten`, rewritten)).toMatchObject({ status: 200 });
+  reviews.length = 0;
+  expect((await server.request('GET', `${fans('v2')}/rewritten`)).body).toMatchObject({ power: 2 });
+  expect(reviews).toEqual([]);
+  const { body: list } = await server.request('GET', fans('v2'));
+  expect(list.items).toMatchObject([{ power: 1 }, { power: 2 }]);
+  expect(reviews.map(({ request }) => request.objects.length)).toEqual([1]);
+  const { body: both } = await server.request('GET', fans('v1'));
+  expect(both.items).toMatchObject([{ watts: 1 }, { watts: 2 }]);
+  const merge = 'application/merge-patch+json';
+  expect(await server.request('PATCH', `${fans('v2')}/old`, { power: 5 }, merge)).toMatchObject({ status: 200 });
+  expect((await server.request('GET', `${fans('v1')}/old`)).body).toMatchObject({ watts: 5 });
+});
+
+test('a webhook that comes later finds objects as they were stored', async () => {
+  const versions = [version('v1', 'watts', true), version('v2', 'power', false)];
+  const { spec, ...rest } = definitionOf('pipes', 'Pipe', versions);
+  const { conversion, ...unconverted } = spec;
+  const path = `${definitions}/pipes.${group}`;
+  const pipes = (of: string): string => `/apis/${group}/${of}/namespaces/default/pipes`;
+  await server.request('POST', definitions, { ...rest, spec: unconverted });
+  await untilEstablished('pipes');
+  const object = { apiVersion: `${group}/v1`, kind: 'Pipe', metadata: { name: 'a' }, watts: 4 };
+  expect(await server.request('POST', pipes('v1'), object)).toMatchObject({ status: 201 });
+  const { body: pruned } = await server.request('GET', `${pipes('v2')}/a`);
+  expect(pruned).not.toHaveProperty('power');
+  const merge = 'application/merge-patch+json';
+  expect(await server.request('PATCH', path, { spec: { conversion } }, merge)).toMatchObject({ status: 200 });
+  await until('the webhook', async () => {
+    const { body } = await server.request('GET', `${pipes('v2')}/a`);
+    return body['power'] === 4 || undefined;
+  });
+});
+
+test('policies see and change objects in the version that they name', async () => {
+  const versions = [version('v1', 'watts', true), version('v2', 'power', false)];
+  await server.request('POST', definitions, definitionOf('ovens', 'Oven', versions));
+  await untilEstablished('ovens');
+  const api = 'admissionregistration.k8s.io/v1';
+  const matching = (operations: readonly string[]): object => ({
+    resourceRules: [{ apiGroups: [group], apiVersions: ['v1'], resources: ['ovens'], operations }],
+  });
+  const add = async (plural: string, kind: string, spec: object): Promise<void> => {
+    const object = { apiVersion: api, kind, metadata: { name: 'ovens' }, spec };
+    expect(await server.request('POST', `/apis/${api}/${plural}`, object)).toMatchObject({ status: 201 });
+  };
+  await add('validatingadmissionpolicies', 'ValidatingAdmissionPolicy', {
+    matchConstraints: matching(['CREATE', 'UPDATE', 'DELETE']),
+    validations: [
+      { expression: 'request.operation == "DELETE" ? oldObject.watts < 90 : object.watts < 100', message: 'too hot' },
+    ],
+  });
+  await add('validatingadmissionpolicybindings', 'ValidatingAdmissionPolicyBinding', {
+    policyName: 'ovens',
+    validationActions: ['Deny'],
+  });
+  await add('mutatingadmissionpolicies', 'MutatingAdmissionPolicy', {
+    matchConstraints: matching(['CREATE']),
+    reinvocationPolicy: 'Never',
+    matchConditions: [{ name: 'small', expression: 'object.watts < 5' }],
+    mutations: [
+      {
+        patchType: 'JSONPatch',
+        jsonPatch: { expression: '[JSONPatch{op: "replace", path: "/watts", value: object.watts + 10}]' },
+      },
+    ],
+  });
+  await add('mutatingadmissionpolicybindings', 'MutatingAdmissionPolicyBinding', { policyName: 'ovens' });
+  const ovens = `/apis/${group}/v2/namespaces/default/ovens`;
+  const bake = (name: string, power: number) =>
+    server.request('POST', ovens, { apiVersion: `${group}/v2`, kind: 'Oven', metadata: { name }, power });
+  let tries = 0;
+  await until('the policies', async () => {
+    const { body } = await bake(`probe-${tries++}`, 3);
+    return body['power'] === 13 || undefined;
+  });
+  await until('the validation', async () => (await bake(`probe-${tries++}`, 120)).status === 422 || undefined);
+  expect(await bake('hot', 120)).toMatchObject({ status: 422, body: { message: expect.stringContaining('too hot') } });
+  expect(await bake('warm', 95)).toMatchObject({ status: 201, body: { power: 95 } });
+  expect(await server.request('DELETE', `${ovens}/warm`)).toMatchObject({ status: 422 });
+  expect(await bake('cold', 1)).toMatchObject({ status: 201, body: { power: 11 } });
+  spoil = () => ({ result: { status: 'Failure', message: 'closed' } });
+  expect(await bake('lost', 20)).toMatchObject({ status: 500, body: { message: expect.stringContaining('closed') } });
+});
+
+test.each(['v1beta1', 'v1'])('a webhook is asked by reviews of version %s', async (reviewVersion) => {
+  const plural = `kettles${reviewVersion}`;
+  const versions = [version('v1', 'watts', true), version('v2', 'power', false)];
+  const body = definitionOf(plural, `Kettle${reviewVersion}`, versions, ['unknown', reviewVersion]);
+  expect(await server.request('POST', definitions, body)).toMatchObject({ status: 201 });
+  await untilEstablished(plural);
+  const object = { apiVersion: `${group}/v2`, kind: `Kettle${reviewVersion}`, metadata: { name: 'a' }, power: 4 };
+  const path = `/apis/${group}/v2/namespaces/default/${plural}`;
+  expect(await server.request('POST', path, object)).toMatchObject({ status: 201, body: { power: 4 } });
+  expect(reviews[0]?.apiVersion).toBe(`apiextensions.k8s.io/${reviewVersion}`);
+});
+
+test('a webhook that is gone fails requests that need it, and no others', async () => {
+  const versions = [version('v1', 'watts', true), version('v2', 'power', false)];
+  const { spec, ...rest } = definitionOf('irons', 'Iron', versions);
+  const [port] = await freePorts(1);
+  const { webhook: asked } = spec.conversion;
+  const clientConfig = { ...asked.clientConfig, url: `https://127.0.0.1:${port}/gone` };
+  const conversion = { ...spec.conversion, webhook: { ...asked, clientConfig } };
+  await server.request('POST', definitions, { ...rest, spec: { ...spec, conversion } });
+  await untilEstablished('irons');
+  const irons = (of: string): string => `/apis/${group}/${of}/namespaces/default/irons`;
+  const object = { apiVersion: `${group}/v1`, kind: 'Iron', metadata: { name: 'a' }, watts: 4 };
+  expect(await server.request('POST', irons('v1'), object)).toMatchObject({ status: 201 });
+  for (const [method, path] of [
+    ['GET', `${irons('v2')}/a`],
+    ['GET', irons('v2')],
+    ['DELETE', `${irons('v2')}/a`],
+  ] as const) {
+    const { status, body } = await server.request(method, path);
+    expect([status, body['message']]).toEqual([500, expect.stringContaining('conversion webhook for')]);
+  }
+  const watch = await server.open('GET', `${irons('v2')}?watch=true&timeoutSeconds=5`);
+  expect(JSON.parse((await text(watch)).trim())).toMatchObject({ type: 'ERROR', object: { code: 500 } });
+  expect(await server.request('GET', `${irons('v1')}/a`)).toMatchObject({ status: 200 });
+  expect(await server.request('DELETE', `${irons('v1')}/a`)).toMatchObject({ status: 200 });
 });
