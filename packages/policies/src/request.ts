@@ -41,14 +41,16 @@ export class PolicyRequest {
 
   /** Must be called when a policy has matched by another version: the conversion of its objects may have to wait. */
   convertTo(matched: ServedKind): void | Promise<void> {
-    const { resource, object, oldObject, call } = this.context;
-    if (matched === resource || this.#isSubresource(matched) || this.#converted?.has(matched)) return undefined;
+    const { resource } = this.context;
+    if (matched !== resource && !this.#isSubresource(matched) && !this.#converted?.has(matched))
+      return this.#convertTo(matched);
+  }
+
+  async #convertTo(matched: ServedKind): Promise<void> {
+    const { object, oldObject, call } = this.context;
     const given = [object, oldObject].filter((one) => one !== undefined);
-    const converted = given.map((one) => this.#cluster.convertWaiting(matched, one, call));
-    if (!converted.some((one) => one instanceof Promise)) return undefined;
-    return Promise.all(converted).then((results) => {
-      (this.#converted ??= new Map()).set(matched, new Map(given.map((one, at) => [one, results[at] ?? one])));
-    });
+    const converted = given.map(async (one) => [one, await this.#cluster.convertWaiting(matched, one, call)] as const);
+    (this.#converted ??= new Map()).set(matched, new Map(await Promise.all(converted)));
   }
 
   /** Only for creations and updates. */
@@ -154,7 +156,7 @@ export class PolicyRequest {
 
   toServed(matched: ServedKind, object: KubeObject | undefined): KubeObject | undefined {
     if (!object || this.#isSubresource(matched)) return object;
-    return this.#converted?.get(matched)?.get(object) ?? this.#cluster.asServed(matched, object);
+    return this.#cluster.asServed(matched, this.#converted?.get(matched)?.get(object) ?? object);
   }
 
   /** The request of an AdmissionReview, without objects. */
