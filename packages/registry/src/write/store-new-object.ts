@@ -14,6 +14,7 @@ import { type Outcome, WrittenObject } from '../outcome.ts';
 import { placeOf, type Resource } from '../resource.ts';
 import { readStored, WrittenValue } from '../stored-object.ts';
 import { admit, type AdmissionOptions } from './admission.ts';
+import { canonical } from './system-fields.ts';
 
 /** An object in its stored version. */
 export interface EncodedObject {
@@ -23,7 +24,9 @@ export interface EncodedObject {
 
 export function* encodeObject(resource: Resource, decided: KubeObject, call: Call): Task<EncodedObject> {
   const { kind, stored } = resource;
-  const object = yield* awaitValue(toVersion(kind, decided, stored, call));
+  const converted = yield* awaitValue(toVersion(kind, decided, stored, call));
+  // With the defaults of the stored version, as it will be read.
+  const object = converted === decided ? decided : canonical(stored, converted);
   return { object, bytes: stored.storage.form.encode(object) };
 }
 

@@ -403,6 +403,40 @@ test('policies see and change objects in the version that they name', async () =
   expect(await bake('lost', 20)).toMatchObject({ status: 500, body: { message: expect.stringContaining('closed') } });
 });
 
+test.each(['None', 'Webhook'])(
+  'conversion %s: an object has the defaults of its first and of its stored version',
+  async (strategy) => {
+    const flags = Object.fromEntries(['v1', 'v2', 'v3'].map((name) => [name, { type: 'boolean' }]));
+    const versions = ['v1', 'v2', 'v3'].map((name) => ({
+      name,
+      served: true,
+      storage: name === 'v1',
+      schema: {
+        openAPIV3Schema: {
+          type: 'object',
+          properties: {
+            defaults: { type: 'object', properties: { ...flags, [name]: { type: 'boolean', default: true } } },
+          },
+        },
+      },
+    }));
+    const plural = `stoves${strategy.toLowerCase()}`;
+    const { spec, ...rest } = definitionOf(plural, `Stove${strategy}`, versions);
+    const { conversion, ...others } = spec;
+    const body = strategy === 'None' ? { ...rest, spec: others } : { ...rest, spec: { ...others, conversion } };
+    expect(await server.request('POST', definitions, body)).toMatchObject({ status: 201 });
+    await untilEstablished(plural);
+    const path = (of: string): string => `/apis/${group}/${of}/namespaces/default/${plural}`;
+    const object = { apiVersion: `${group}/v2`, kind: `Stove${strategy}`, metadata: { name: 'a' }, defaults: {} };
+    const made = await server.request('POST', path('v2'), object);
+    expect(made).toMatchObject({ status: 201 });
+    for (const { body: shown } of [made, await server.request('GET', `${path('v2')}/a`)])
+      expect(shown['defaults']).toEqual({ v1: true, v2: true });
+    for (const other of ['v1', 'v3'])
+      expect((await server.request('GET', `${path(other)}/a`)).body['defaults']).toEqual({ v1: true, v2: true });
+  },
+);
+
 test.each(['v1beta1', 'v1'])('a webhook is asked by reviews of version %s', async (reviewVersion) => {
   const plural = `kettles${reviewVersion}`;
   const versions = [version('v1', 'watts', true), version('v2', 'power', false)];
