@@ -174,7 +174,7 @@ async function commit(
 }
 
 function send(
-  { resource, place: { key }, options, call }: Update,
+  { resource, place, options, call }: Update,
   object: KubeObject,
   bytes: ByteString | undefined,
   over: Revision | undefined,
@@ -182,8 +182,9 @@ function send(
   const { store, kind } = resource;
   if (over === undefined) {
     invariant(bytes !== undefined, 'no verb decides to remove an absent object');
-    return createAdmitted(resource, key, object, bytes, options, call);
+    return createAdmitted(resource, place, object, bytes, options, call);
   }
+  const { key } = place;
   if (bytes === undefined) return store.delete(key, over, call);
   const { timeToLiveSeconds } = kind;
   return store.update(key, bytesOf(bytes), over, { timeToLiveSeconds, source: new WrittenValue(kind, object) }, call);

@@ -1,4 +1,4 @@
-import { type Call, requireValue, throwIfAborted } from '@cluster-apiserver/base';
+import { type Call, invariant, requireValue, throwIfAborted } from '@cluster-apiserver/base';
 import { alreadyExists, StatusError } from '@cluster-apiserver/model';
 import { type ByteString, bytesOf } from '@cluster-apiserver/model/codec';
 import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
@@ -7,10 +7,11 @@ import {
   KeyExistsError,
   PreconditionFailedError,
   type Revision,
+  revision,
   type StoredValue,
 } from '@cluster-apiserver/storage';
 import { type Outcome, WrittenObject } from '../outcome.ts';
-import { placeOf, type Resource } from '../resource.ts';
+import { type Place, placeOf, type Resource } from '../resource.ts';
 import { readStored, WrittenValue } from '../stored-object.ts';
 import { admit, type AdmissionOptions } from './admission.ts';
 
@@ -35,9 +36,9 @@ export async function storeNewObject(
     alreadyExists(served, name, isBeingDeleted(kind, current, itemKey) ? 'object is being deleted: ' : '');
   try {
     if (bytes !== undefined) {
-      const revision = await createAdmitted(resource, key, object, bytes, options, call);
-      collection.noteLocalWrite(revision);
-      return new WrittenObject(object, revision, bytes);
+      const storedAt = await createAdmitted(resource, { key, itemKey }, object, bytes, options, call);
+      collection.noteLocalWrite(storedAt);
+      return new WrittenObject(object, storedAt, bytes);
     }
     await admit(resource, options, { operation: 'CREATE', name, object, oldObject: undefined });
     const { stored: current } = await store.get(key, call);
@@ -69,7 +70,7 @@ const triesMax = 100;
  */
 export async function createAdmitted(
   resource: Resource,
-  key: string,
+  { key, itemKey }: Place,
   object: KubeObject,
   bytes: ByteString,
   options: AdmissionOptions,
@@ -77,20 +78,18 @@ export async function createAdmitted(
 ): Promise<Revision> {
   const { kind, store, collection } = resource;
   const { timeToLiveSeconds } = kind;
+  const value = bytesOf(bytes);
+  const source = new WrittenValue(kind, object);
   const admission = { operation: 'CREATE', name: object.metadata.name, object, oldObject: undefined } as const;
   for (let tries = 1; ; tries++) {
     throwIfAborted(call);
     const admitted = admit(resource, options, admission);
-    const preconditions = admitted instanceof Promise ? await admitted : admitted;
-    let revision: Revision | undefined;
+    const { preconditions, store: storeWith } = admitted instanceof Promise ? await admitted : admitted;
     try {
-      revision = await store.create(
-        key,
-        bytesOf(bytes),
-        { timeToLiveSeconds, source: new WrittenValue(kind, object), preconditions },
-        call,
-      );
-      return revision;
+      if (!storeWith) return await store.create(key, value, { timeToLiveSeconds, source, preconditions }, call);
+      invariant(timeToLiveSeconds === undefined, 'objects that expire are not counted');
+      const mayBeTaken = nameCheck(resource, itemKey);
+      return revision(await storeWith({ key, value, source, preconditions, mayBeTaken }));
     } catch (error) {
       if (!(error instanceof PreconditionFailedError)) throw error;
       if (tries === triesMax)
@@ -101,8 +100,11 @@ export async function createAdmitted(
           { cause: error },
         );
       await collection.waitUntilFresh(error.revision, call);
-    } finally {
-      for (const { settled } of preconditions) settled?.(revision);
     }
   }
 }
+
+const nameCheck =
+  ({ collection }: Resource, itemKey: string) =>
+  (): boolean =>
+    !collection.isReady || collection.get(itemKey) !== undefined;
