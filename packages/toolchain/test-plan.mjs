@@ -34,6 +34,7 @@ export const onlyWithFaults = [
   'packages/tests/test/operations/descriptors\\.cluster\\.test\\.ts',
   'packages/tests/test/operations/etcd-rights\\.cluster\\.test\\.ts',
   'packages/tests/test/operations/full-audit-disk\\.cluster\\.test\\.ts',
+  'packages/tests/test/operators/more-definitions\\.cluster\\.test\\.ts',
 ];
 
 /** Tests that must also pass on the older etcd: the etcd client, and faults that the whole server must survive. */

@@ -1,10 +1,12 @@
 import fs from 'node:fs';
 import { provisionEtcd, provisionEtcdctl } from './etcd.mjs';
+import { provisionModules } from './go-modules.mjs';
 import { provisionChartTools } from './helm.mjs';
 import { listTests } from './jest.mjs';
 import { buildPackages } from './packages.mjs';
 import { prepare } from './prepare.mjs';
 import { provisionPrometheus } from './prometheus.mjs';
+import { onlyWithFaults } from './test-plan.mjs';
 import { provisionHaproxy, provisionNghttpx } from './debian-programs.mjs';
 
 /**
@@ -14,7 +16,8 @@ import { provisionHaproxy, provisionNghttpx } from './debian-programs.mjs';
  */
 export async function provisionTestTools(patterns = []) {
   const { node, env } = prepare();
-  const tests = listTests({ node, env }, patterns).map((file) => fs.readFileSync(file, 'utf8'));
+  const files = listTests({ node, env }, [...patterns, ...(patterns.length > 0 ? [] : excludeFiles(onlyWithFaults))]);
+  const tests = files.map((file) => fs.readFileSync(file, 'utf8'));
   const need = (variable) => tests.some((test) => test.includes(variable));
   const missing = [];
   const provisionIf = (isNeeded, name, provision) => {
@@ -28,6 +31,7 @@ export async function provisionTestTools(patterns = []) {
   const haproxy = provisionIf(need('HAPROXY_BIN'), 'haproxy', provisionHaproxy);
   const nghttpx = provisionIf(need('NGHTTPX_BIN'), 'nghttpx', provisionNghttpx);
   const prometheus = provisionIf(need('PROMTOOL_BIN'), 'prometheus', provisionPrometheus);
+  const modules = await provisionModules(need);
   const programs = { etcd, etcdctl, ...prometheus };
   const tools = {
     node,
@@ -36,6 +40,8 @@ export async function provisionTestTools(patterns = []) {
       ...environmentOf(programs),
       ...(haproxy && { HAPROXY_BIN: haproxy }),
       ...(nghttpx && { NGHTTPX_BIN: nghttpx }),
+      ...(modules.folders && { GO_MODULES: JSON.stringify(modules.folders) }),
+      ...(modules.reason && { GO_MODULES_MISSING: modules.reason }),
     },
   };
   buildPackages(tools); // cluster tests run the built code

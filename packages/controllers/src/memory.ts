@@ -53,29 +53,6 @@ export function* itemsWithin({ items }: View<CachedObject>, within: string): Gen
   }
 }
 
-/** Whether a collection holds anything below the text; maybe, while it is not served. */
-export function hasItemWithin({ collection }: Resource, within: string): boolean {
-  if (!collection.isReady) return true;
-  let found = false;
-  collection.view().items.visit(within, ({ key }) => {
-    found = key.startsWith(within);
-    return false;
-  });
-  return found;
-}
-
-/** Whether a collection holds an unreadable object below the text; all are while it is not served. */
-export function hasUnreadableWithin({ collection }: Resource, within: string): boolean {
-  if (!collection.isReady) return true;
-  let found = false;
-  const unreadable = collection.view().terms.get(unreadableTerm)?.items;
-  unreadable?.visit(within, ({ key }) => {
-    found = key.startsWith(within);
-    return false;
-  });
-  return found;
-}
-
 /**
  * Whether memory has been loaded; not before, while the data of another etcd are read, or while an encryption key is
  * unavailable.

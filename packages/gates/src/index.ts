@@ -2,6 +2,8 @@ export {
   type Admission,
   type AdmissionContext,
   type AdmissionPlugin,
+  type Admitted,
+  type AdmittedCreation,
   createAdmission,
   nameOf,
   type OperationOptions,

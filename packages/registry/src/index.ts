@@ -11,6 +11,7 @@ export type { Outcome } from './outcome.ts';
 export { patch, type PatchOptions } from './verbs/patch.ts';
 export { update } from './verbs/update.ts';
 export type { ApiSnapshot } from './api-snapshot.ts';
+export { hasItemWithin, hasUnreadableWithin } from './read/has-within.ts';
 export { convertBatch, fromServed, toVersion } from './conversion.ts';
 export { openRegistry, type Registry } from './registry.ts';
 export { getCached, type Resource, type ResourceKind } from './resource.ts';

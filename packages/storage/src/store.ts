@@ -115,7 +115,7 @@ export interface CreateOptions extends WriteOptions {
   readonly preconditions?: readonly Precondition[] | undefined;
 }
 
-/** A creation succeeds only if another key was last written at this revision. */
+/** A creation succeeds only if another key was last written at this revision; if it has no value, for 0. */
 export interface Precondition {
   readonly key: string;
   readonly revision: number;

@@ -51,7 +51,7 @@ export function memoryStore(clock: Clock): MemoryStore {
       throwIfAborted(call);
       const current = latest.get(key);
       if (current) throw new KeyExistsError(current);
-      const hasFailed = options.preconditions?.some((one) => latest.get(one.key)?.revision !== one.revision);
+      const hasFailed = options.preconditions?.some((one) => (latest.get(one.key)?.revision ?? 0) !== one.revision);
       if (hasFailed) throw new PreconditionFailedError(key, state.head);
       const others = options.preconditions?.flatMap(({ key: other, value: next }) =>
         next ? [[other, next] as const] : [],

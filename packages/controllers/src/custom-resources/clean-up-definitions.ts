@@ -16,11 +16,11 @@ import {
 } from '@cluster-apiserver/kinds';
 import { formatTime } from '@cluster-apiserver/model';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
-import type { CachedObject, Resource, StoredObject } from '@cluster-apiserver/registry';
+import { type CachedObject, hasItemWithin, type Resource, type StoredObject } from '@cluster-apiserver/registry';
 import { itemKey, type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
 import { changeObject } from '../change-object.ts';
 import { deleteItems } from '../delete-items.ts';
-import { hasItemWithin, itemsWithin, readable, readBarrier } from '../memory.ts';
+import { itemsWithin, readable, readBarrier } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
 import { type ControllerContext, type ControllerOptions, type Reconciler, runController } from '../run-controller.ts';
 import { wasServed } from './definition-status.ts';

@@ -1,7 +1,6 @@
 import { unreachable } from '@cluster-apiserver/base';
-import type { LiveApi, Resource } from '@cluster-apiserver/registry';
+import { hasUnreadableWithin, type LiveApi, type Resource } from '@cluster-apiserver/registry';
 import { itemKey } from '@cluster-apiserver/storage';
-import { hasUnreadableWithin } from '../memory.ts';
 import type { Graph, GraphNode, Owner } from './graph.ts';
 import { isTerminating } from './owner-state.ts';
 

@@ -9,10 +9,10 @@
  */
 import { asError } from '@cluster-apiserver/base';
 import { contentFinalizer, namespaceKind } from '@cluster-apiserver/kinds';
-import type { CachedObject, Resource, StoredObject } from '@cluster-apiserver/registry';
+import { type CachedObject, hasItemWithin, type Resource, type StoredObject } from '@cluster-apiserver/registry';
 import { type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
 import type { ObjectIdentity } from '../change-object.ts';
-import { hasItemWithin, readable, readBarrier } from '../memory.ts';
+import { readable, readBarrier } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
 import { type ControllerContext, type ControllerOptions, type Reconciler, runController } from '../run-controller.ts';
 import { deleteContent } from './content.ts';

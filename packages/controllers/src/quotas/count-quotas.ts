@@ -9,11 +9,11 @@
  */
 import { countedNames, isQuotaName, isScoped, type ResourceQuota } from '@cluster-apiserver/kinds';
 import { itemKey, textOfItemKey } from '@cluster-apiserver/storage';
-import type { ApiSnapshot, Resource } from '@cluster-apiserver/registry';
+import { type ApiSnapshot, hasItemWithin, type Resource } from '@cluster-apiserver/registry';
 import { type Quantity, quantityOfInt } from '@cluster-apiserver/model';
 import { sameJson } from '@cluster-apiserver/model/json';
 import { changeObject } from '../change-object.ts';
-import { hasItemWithin, itemsWithin, readable } from '../memory.ts';
+import { itemsWithin, readable } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
 import { type ControllerOptions, runController } from '../run-controller.ts';
 

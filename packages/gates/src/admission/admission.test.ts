@@ -24,7 +24,7 @@ const relying = (key: string, later = false): AdmissionPlugin => {
 describe('admission', () => {
   test('calls no plugin where none handles the request', () => {
     expect(createAdmission([]).mutate(context)).toBe(context.object);
-    expect(createAdmission([]).validate(context)).toEqual([]);
+    expect(createAdmission([]).validate(context)).toEqual({ preconditions: [] });
   });
 
   test.each([
@@ -45,10 +45,12 @@ describe('admission', () => {
     [true, true],
   ])('gathers what the write relies on (%s, %s to wait for)', async (...later) => {
     const plugins = [relying('one', later[0]), { name: 'silent', validate: () => undefined }, relying('two', later[1])];
-    expect(await createAdmission(plugins).validate(context)).toEqual([
-      { key: 'one', revision: 1 },
-      { key: 'two', revision: 1 },
-    ]);
+    expect(await createAdmission(plugins).validate(context)).toEqual({
+      preconditions: [
+        { key: 'one', revision: 1 },
+        { key: 'two', revision: 1 },
+      ],
+    });
   });
 
   test.each([
@@ -97,7 +99,7 @@ describe('admission', () => {
   test('stays synchronous when all plugins are synchronous', () => {
     const asked = createAdmission([saying('one'), relying('two')]);
     expect(asked.mutate(context)).toMatchObject({ words: ['one'] });
-    expect(asked.validate(context)).toEqual([{ key: 'two', revision: 1 }]);
+    expect(asked.validate(context)).toEqual({ preconditions: [{ key: 'two', revision: 1 }] });
   });
 
   test.each([false, true])('asks no further once one has refused (%s to wait for)', async (later) => {
@@ -148,7 +150,7 @@ describe('The plugins of namespaces', () => {
       const one = createAdmission([plugin]);
       const write = { ...context, ...asked };
       const answer = (async () => (await one.mutate(write), one.validate(write)))();
-      if (expected === 'admits') expect(await answer).toEqual([]);
+      if (expected === 'admits') expect((await answer).preconditions).toEqual([]);
       else await expect(answer).rejects.toThrow('is being terminated');
     }
     expect(made).toEqual([]);
@@ -183,7 +185,7 @@ describe('The plugins of namespaces', () => {
       refresh: async () => void Object.assign(states, { new: { terminating: false } }),
     };
     const answer = (async () => createAdmission([createNamespaceExists(known)]).validate({ ...context, ...asked }))();
-    if (Array.isArray(expected)) expect(await answer).toEqual(expected);
+    if (Array.isArray(expected)) expect((await answer).preconditions).toEqual(expected);
     else await expect(answer).rejects.toMatchObject(expected);
   });
 });

@@ -12,10 +12,10 @@ export interface Admission {
   /** The object as the plugins have changed it; undefined for a deletion, which a plugin may already reject here. */
   readonly mutate: (context: AdmissionContext) => KubeObject | undefined | Promise<KubeObject | undefined>;
   /**
-   * Preconditions of a creation; throws the answer if a plugin rejects the write. It may be called again for the same
+   * What a creation depends on; throws the answer if a plugin rejects the write. It may be called again for the same
    * write: after a conflict, when a precondition does not hold, and before a rejection that was decided from memory counts.
    */
-  readonly validate: (context: AdmissionContext) => readonly Precondition[] | Promise<readonly Precondition[]>;
+  readonly validate: (context: AdmissionContext) => Admitted | Promise<Admitted>;
 }
 
 /** A write that is about to happen, or a request that writes nothing but passes admission (reviews, TokenRequests). */
@@ -75,17 +75,33 @@ export interface OperationOptions {
 export interface Precondition {
   readonly key: string;
   readonly revision: number;
-  /** What is stored under the key together with the object: the charge of a quota. */
-  readonly value?: Buffer | undefined;
-  /**
-   * Called once after the creation, with its revision, or with undefined if it has failed. A plugin that needs it is the
-   * last one, so that no other refuses in between.
-   */
-  readonly settled?: (revision: number | undefined) => void;
+}
+
+/** A creation as the storage takes it. */
+export interface AdmittedCreation {
+  readonly key: string;
+  readonly value: Buffer;
+  /** What the value was encoded from. */
+  readonly source: object;
+  readonly preconditions: readonly Precondition[];
+  /** Whether memory has an object of that name, or cannot know. */
+  readonly mayBeTaken: () => boolean;
+}
+
+/**
+ * Stores a creation together with what counts it, and returns its revision. It fails like the storage, or with the answer
+ * of a plugin that rejects the write after all.
+ */
+export type StoreCreation = (creation: AdmittedCreation) => Promise<number>;
+
+/** How an admitted creation is stored: under these preconditions, and by `store` in place of the storage. */
+export interface Admitted {
+  readonly preconditions: readonly Precondition[];
+  readonly store?: StoreCreation | undefined;
 }
 
 /** What a plugin makes the creation depend on. */
-export type Validated = Precondition | Precondition[] | undefined;
+export type Validated = Precondition | StoreCreation | undefined;
 
 /** A plugin is called before the object is validated, after that, or both. */
 export interface AdmissionPlugin {
@@ -126,12 +142,13 @@ export function createAdmission(plugins: readonly AdmissionPlugin[]): Admission 
     mutate,
     validate: (context) => {
       const preconditions: Precondition[] = [];
+      let store: StoreCreation | undefined;
       const take = (found: Validated): undefined => {
-        if (Array.isArray(found)) preconditions.push(...found);
+        if (typeof found === 'function') store = found;
         else if (found) preconditions.push(found);
       };
       const done = firstOf(validators, (validate) => chain(validate(context), take));
-      return chain(done, () => preconditions);
+      return chain(done, () => ({ preconditions, store }));
     },
   };
 }

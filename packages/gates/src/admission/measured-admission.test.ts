@@ -68,5 +68,5 @@ test('measuring does not make synchronous plugins asynchronous', () => {
   const context = contextOf();
   const measured = createMeasuredAdmission([{ name: 'quick', validate: () => undefined }], clock, metrics);
   expect(measured.mutate(context)).toBe(context.object);
-  expect(measured.validate(context)).toEqual([]);
+  expect(measured.validate(context)).toEqual({ preconditions: [] });
 });

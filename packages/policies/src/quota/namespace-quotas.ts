@@ -1,162 +1,127 @@
-import { awaitWithin, type Call, Places } from '@cluster-apiserver/base';
-import { type AdmissionContext, nameOf, type Precondition } from '@cluster-apiserver/gates';
-import { isScoped, type ResourceQuota } from '@cluster-apiserver/kinds';
-import { forbiddenResource, parseQuantity, type Quantity, quantityOfInt, StatusError } from '@cluster-apiserver/model';
-import { fieldSubresourceOf, type KubeObject } from '@cluster-apiserver/model/kind';
-import { type Outcome, type Resource, updateWithCreation } from '@cluster-apiserver/registry';
-import { itemKey, textOfItemKey } from '@cluster-apiserver/storage';
+import { awaitWithin, type Call, callUntil, Coalescer, requireValue, trackLatency } from '@cluster-apiserver/base';
+import type { AdmissionContext, AdmittedCreation } from '@cluster-apiserver/gates';
+import type { StatusError } from '@cluster-apiserver/model';
+import type { Resource } from '@cluster-apiserver/registry';
+import {
+  CorruptValueError,
+  KeyExistsError,
+  PreconditionFailedError,
+  WriteInDoubtError,
+} from '@cluster-apiserver/storage';
+import { ChargedBatch, type WaitingCreation } from './charged-batch.ts';
+import { findRefusals, quotasCounting } from './charges.ts';
 
-type Amounts = Record<string, string>;
+/** After so many transactions in vain admission decides again: what it has relied on may have changed, too. */
+const conflictsMax = 8;
 
-/** The quotas of one namespace, as this replica charges them: one creation after the other. */
+/** Stores the creations of one namespace with their charges: those that come during a transaction share the next one. */
 export class NamespaceQuotas {
   readonly #namespace: string;
   readonly #quotas: Resource;
   readonly #idle: () => void;
-  readonly #turns = new Places(1);
-  /** What this replica has stored, which memory may not contain yet. */
-  readonly #stored = new Map<string, Outcome>();
+  readonly #starts: Coalescer;
+  #waiting: WaitingCreation[] = [];
+  #isStoring = false;
 
-  /** `idle` is called when no creation is being charged. */
+  /** `idle` is called when no creation waits any more. */
   constructor(namespace: string, quotas: Resource, idle: () => void) {
     this.#namespace = namespace;
     this.#quotas = quotas;
     this.#idle = idle;
+    this.#starts = new Coalescer(quotas.clock, () => void this.#storeWaiting());
   }
 
-  /** The charges of all quotas that count one of the names, to be stored with the object. Throws if one has no room. */
-  async charge(names: readonly string[], context: AdmissionContext): Promise<Precondition[] | undefined> {
-    const leave = await this.#takeTurn(context.call);
-    let isCharged = false;
-    try {
-      let quotas = this.#counting(names);
-      if (quotas.some((quota) => findRefusal(quota, names, context))) {
-        // What was stored by others may have made room.
-        await this.#quotas.collection.waitUntilFresh(undefined, context.call);
-        quotas = this.#counting(names);
-      }
-      for (const quota of quotas) {
-        const refusal = findRefusal(quota, names, context);
-        if (refusal) throw refusal;
-      }
-      if (quotas.length === 0 || context.dryRun) return undefined;
-      const charges = await this.#chargesOf(quotas, names, context.call, leave);
-      isCharged = true;
-      return charges;
-    } finally {
-      if (!isCharged) leave();
-    }
-  }
-
-  async #chargesOf(
-    quotas: readonly Outcome[],
-    names: readonly string[],
-    call: Call,
-    leave: () => void,
-  ): Promise<Precondition[]> {
-    const { kind } = this.#quotas;
-    const options = {
-      namespace: this.#namespace,
-      subresource: fieldSubresourceOf(kind, 'status'),
-      dryRun: false,
-      manager: 'kube-apiserver',
-      warn: () => {},
-    };
-    const updates = await Promise.all(
-      quotas.map((current) => {
-        const next = charged(asQuota(current), names);
-        return updateWithCreation(this.#quotas, current, next, options, call);
-      }),
-    );
-    const settled = (revision: number | undefined): void => {
-      for (const update of updates)
-        if (revision === undefined) this.#stored.delete(update.name);
-        else this.#stored.set(update.name, update.written(revision));
-      leave();
-    };
-    return updates.map(({ key, revision, value }, index) => ({
-      key,
-      revision,
-      value,
-      ...(index === 0 && { settled }),
-    }));
-  }
-
-  /** Waits for the creations before this one, as long as its request does. */
-  async #takeTurn(call: Call): Promise<() => void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const leave = this.#turns.take(resolve);
-    try {
-      await awaitWithin(this.#quotas.clock, call, promise);
-    } catch (error) {
-      this.#leave(leave);
-      throw error;
-    }
-    return () => this.#leave(leave);
-  }
-
-  #leave(leave: () => void): void {
-    const isLast = !this.#turns.isCrowded;
-    leave();
-    if (isLast) this.#idle();
-  }
-
-  /** The latest known states of the quotas that count one of the names. */
-  #counting(names: readonly string[]): readonly Outcome[] {
-    const within = itemKey(`${this.#namespace}/`);
-    const found: Outcome[] = [];
-    this.#quotas.collection.view().items.visit(within, (item) => {
-      if (!item.key.startsWith(within)) return false;
-      if (item.unreadable)
-        throw new StatusError('ServiceUnavailable', `the quota ${textOfItemKey(item.key)} cannot be read`, {
-          retryAfterSeconds: 1,
-        });
-      const stored = this.#stored.get(nameOfQuota(item));
-      const isNewer = stored?.revision !== undefined && stored.revision > item.revision;
-      const latest: Outcome = isNewer ? stored : item;
-      if (countedBy(asQuota(latest), names).length > 0) found.push(latest);
-      return true;
+  /** Returns the revision. Throws if a quota has no room. */
+  store(creation: AdmittedCreation, names: readonly string[], context: AdmissionContext): Promise<number> {
+    const stored = new Promise<number>((resolve, reject) => {
+      this.#waiting.push({ ...creation, names, context, resolve, reject, conflicts: 0 });
     });
-    return found;
+    if (!this.#isStoring) this.#starts.request();
+    const { call } = context;
+    return trackLatency(call.latency, 'storage', awaitWithin(this.#quotas.clock, call, stored));
+  }
+
+  async #storeWaiting(): Promise<void> {
+    this.#isStoring = true;
+    try {
+      const { collection } = this.#quotas;
+      const call = callOf(this.#waiting);
+      await collection.waitUntilFresh('any', call);
+      let plan = this.#plan();
+      if (plan.refused.size > 0) {
+        // What was stored by others may have made room.
+        await collection.waitUntilFresh(undefined, call);
+        plan = this.#plan();
+      }
+      for (const [{ reject }, refusal] of plan.refused) reject(refusal);
+      this.#waiting = plan.later;
+      await Promise.all(plan.batches.map((batch) => this.#storeBatch(batch)));
+    } catch (error) {
+      for (const { reject } of this.#waiting.splice(0)) reject(error);
+    }
+    this.#isStoring = false;
+    if (this.#waiting.length > 0) this.#starts.request();
+    else this.#idle();
+  }
+
+  /** What is stored now. A name that may be taken is tried alone: that would fail those that share its transaction. */
+  #plan() {
+    const shared = new ChargedBatch();
+    const alone: ChargedBatch[] = [];
+    const refused = new Map<WaitingCreation, StatusError>();
+    const later: WaitingCreation[] = [];
+    for (const creation of this.#waiting) {
+      const { names, context, mayBeTaken } = creation;
+      if (context.call.isAborted) continue;
+      const counting = quotasCounting(this.#quotas, this.#namespace, names);
+      const [refusal] = findRefusals(counting, names, context);
+      const batch = mayBeTaken() ? new ChargedBatch() : shared;
+      if (refusal) refused.set(creation, refusal);
+      else if (!batch.add(creation, counting)) later.push(creation);
+      else if (batch !== shared) alone.push(batch);
+    }
+    return { batches: shared.creations.length > 0 ? [shared, ...alone] : alone, refused, later };
+  }
+
+  async #storeBatch(batch: ChargedBatch): Promise<void> {
+    const { store, collection } = this.#quotas;
+    const { key, value, source } = requireValue(batch.creations[0], 'a batch is made of a creation');
+    const call = callOf(batch.creations);
+    try {
+      const preconditions = await batch.preconditions(this.#quotas, this.#namespace, call);
+      const revision = await store.create(key, value, { source, preconditions }, call);
+      collection.noteLocalWrite(revision);
+      for (const { resolve } of batch.creations) resolve(revision);
+    } catch (error) {
+      await this.#resolveFailure(batch, error, call).catch((cause: unknown) => rejectAll(batch, cause));
+    }
+  }
+
+  /** Nothing was stored, unless that is in doubt. Those for which it may be different next time wait again. */
+  async #resolveFailure(batch: ChargedBatch, error: unknown, call: Call): Promise<void> {
+    const [first, ...others] = batch.creations;
+    if (error instanceof KeyExistsError || error instanceof CorruptValueError) {
+      first?.reject(error);
+      this.#waiting.unshift(...others);
+      return;
+    }
+    if (!(error instanceof PreconditionFailedError)) throw error;
+    await this.#quotas.collection.waitUntilFresh(error.revision, call);
+    const mayRepeat = batch.isOutdated(this.#quotas);
+    const again = batch.creations.filter((creation) => mayRepeat && ++creation.conflicts < conflictsMax);
+    for (const creation of batch.creations) if (!again.includes(creation)) creation.reject(error);
+    this.#waiting.unshift(...again);
   }
 }
 
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- stored objects were decoded by the schema of their kind
-const asQuota = ({ object }: { readonly object: KubeObject }): ResourceQuota => object as ResourceQuota;
-
-const nameOfQuota = ({ object }: { readonly object: KubeObject }): string => object.metadata.name ?? '';
-
-/** The names that the quota limits. What it should limit does not count before a controller has said how much is used. */
-function countedBy({ spec, status: { hard = {} } }: ResourceQuota, names: readonly string[]): readonly string[] {
-  return isScoped(spec) ? [] : names.filter((name) => Object.hasOwn(hard, name));
+function rejectAll({ creations }: ChargedBatch, error: unknown): void {
+  for (const { key, reject } of creations)
+    reject(error instanceof WriteInDoubtError ? new WriteInDoubtError(key, { cause: error }) : error);
 }
 
-const one = quantityOfInt(1n);
-const amountOf = (text: string | undefined): Quantity | undefined =>
-  text === undefined ? undefined : parseQuantity(text);
-
-function charged(quota: ResourceQuota, names: readonly string[]): KubeObject {
-  const used: Amounts = { ...quota.status.used };
-  for (const name of countedBy(quota, names)) used[name] = String(amountOf(used[name])?.add(one));
-  return { ...quota, status: { ...quota.status, used } };
-}
-
-function findRefusal(stored: Outcome, names: readonly string[], context: AdmissionContext): StatusError | undefined {
-  const quota = asQuota(stored);
-  const counted = countedBy(quota, names);
-  const { hard = {}, used = {} } = quota.status;
-  const name = nameOfQuota(stored);
-  const refuse = (problem: string): StatusError => forbiddenResource(context.resource, nameOf(context), problem);
-  const unknown = counted.filter((each) => !Object.hasOwn(used, each));
-  if (unknown.length > 0) return refuse(`status unknown for quota: ${name}, resources: ${unknown.join(',')}`);
-  const exceeded = counted.filter((each) => {
-    const [most, sum] = [amountOf(hard[each]), amountOf(used[each])?.add(one)];
-    return !most || !sum || sum.compare(most) > 0;
-  });
-  if (exceeded.length === 0) return undefined;
-  const amounts = (of: (each: string) => string | undefined): string =>
-    exceeded.map((each) => `${each}=${of(each)}`).join(',');
-  return refuse(
-    `exceeded quota: ${name}, requested: ${amounts(() => '1')}, used: ${amounts((each) => used[each])}, limited: ${amounts((each) => hard[each])}`,
+/** The call of several creations: until the last one has no time any more. */
+const callOf = (creations: readonly WaitingCreation[]): Call =>
+  callUntil(
+    Math.max(...creations.map(({ context }) => context.call.deadlineMs)),
+    creations.find(({ context }) => context.call.trace)?.context.call.trace,
   );
-}

@@ -1,7 +1,9 @@
+import { chain } from '@cluster-apiserver/base';
 import type { AdmissionContext, AdmissionPlugin } from '@cluster-apiserver/gates';
 import { countedNames } from '@cluster-apiserver/kinds';
-import type { LiveApi, Resource } from '@cluster-apiserver/registry';
+import { hasItemWithin, type LiveApi, type Resource } from '@cluster-apiserver/registry';
 import { itemKey } from '@cluster-apiserver/storage';
+import { findRefusals, quotasCounting } from './charges.ts';
 import { NamespaceQuotas } from './namespace-quotas.ts';
 
 /**
@@ -11,34 +13,46 @@ import { NamespaceQuotas } from './namespace-quotas.ts';
  */
 export function createResourceQuota(api: LiveApi): AdmissionPlugin {
   const byNamespace = new Map<string, NamespaceQuotas>();
+  const quotasOf = (namespace: string, quotas: Resource): NamespaceQuotas => {
+    let found = byNamespace.get(namespace);
+    if (!found) {
+      const forget = (): void => void byNamespace.delete(namespace);
+      byNamespace.set(namespace, (found = new NamespaceQuotas(namespace, quotas, forget)));
+    }
+    return found;
+  };
   return {
     name: 'ResourceQuota',
     validate: (context) => {
       const { namespace } = context;
       const quotas = api.current.byGroupKind('', 'ResourceQuota');
-      if (namespace === undefined || !quotas || !hasQuota(quotas, namespace)) return undefined;
+      if (namespace === undefined || !quotas || !hasItemWithin(quotas, itemKey(`${namespace}/`))) return undefined;
       const names = namesOf(context, api);
       if (names.length === 0) return undefined;
-      let ofNamespace = byNamespace.get(namespace);
-      if (!ofNamespace) {
-        const forget = (): void => void byNamespace.delete(namespace);
-        byNamespace.set(namespace, (ofNamespace = new NamespaceQuotas(namespace, quotas, forget)));
-      }
-      return ofNamespace.charge(names, context);
+      return chain(requireRoom(quotas, namespace, names, context), (isCounted) =>
+        isCounted && !context.dryRun
+          ? (creation) => quotasOf(namespace, quotas).store(creation, names, context)
+          : undefined,
+      );
     },
   };
 }
 
-function hasQuota({ collection }: Resource, namespace: string): boolean {
-  const { items } = collection.view();
-  if (items.size === 0) return false;
-  const within = itemKey(`${namespace}/`);
-  let isFound = false;
-  items.visit(within, ({ key }) => {
-    isFound = key.startsWith(within);
-    return false;
+/** Whether a quota counts the creation. Throws if one has no room. */
+function requireRoom(
+  quotas: Resource,
+  namespace: string,
+  names: readonly string[],
+  context: AdmissionContext,
+): boolean | Promise<boolean> {
+  const counting = quotasCounting(quotas, namespace, names);
+  if (findRefusals(counting, names, context).length === 0) return counting.length > 0;
+  // What was stored by others may have made room.
+  return (quotas.collection.waitUntilFresh(undefined, context.call) ?? Promise.resolve()).then(() => {
+    const [refusal] = findRefusals(quotasCounting(quotas, namespace, names), names, context);
+    if (refusal) throw refusal;
+    return true;
   });
-  return isFound;
 }
 
 /** What a creation counts for. A review is not stored, and so not counted. */

@@ -1,5 +1,5 @@
 import { type Call, inSpan, awaitValue, requireValue, trackLatency, type Task } from '@cluster-apiserver/base';
-import type { Admission, AdmissionContext, OperationOptions, Precondition } from '@cluster-apiserver/gates';
+import type { Admission, AdmissionContext, Admitted, OperationOptions } from '@cluster-apiserver/gates';
 import type { UserInfo } from '@cluster-apiserver/model';
 import type { KubeObject, ServedKind, EncodableKind } from '@cluster-apiserver/model/kind';
 
@@ -49,9 +49,9 @@ export function admit(
   admitted: AdmissionTarget,
   options: AdmissionOptions,
   write: Write,
-): readonly Precondition[] | Promise<readonly Precondition[]> {
+): Admitted | Promise<Admitted> {
   const { requester } = options;
-  return requester ? validateTraced(requester, contextOf(admitted, options, requester, write)) : none;
+  return requester ? validateTraced(requester, contextOf(admitted, options, requester, write)) : unconditional;
 }
 
 /** The trace of a sampled request has a span for each phase, with the webhooks below it. */
@@ -100,7 +100,7 @@ export async function runAdmission(
 const trackAdmission = <Value>(call: Call, result: Value | Promise<Value>): Value | Promise<Value> =>
   trackLatency(call.latency, 'admission', result);
 
-const none: readonly Precondition[] = [];
+const unconditional: Admitted = { preconditions: [] };
 
 const contextOf = (
   { served, kind }: AdmissionTarget,

@@ -195,15 +195,16 @@ async function commit(update: Update, next: NextState, over: Revision | undefine
 }
 
 function send(
-  { resource, place: { key }, options, call }: Update,
+  { resource, place, options, call }: Update,
   { decided, stored }: NextState,
   over: Revision | undefined,
 ): Promise<Revision> {
   const { store } = resource;
   if (over === undefined) {
     invariant(stored, 'no verb decides to remove an absent object');
-    return createAdmitted(resource, key, { decided, stored }, options, call);
+    return createAdmitted(resource, place, { decided, stored }, options, call);
   }
+  const { key } = place;
   if (!stored) return store.delete(key, over, call);
   const { timeToLiveSeconds } = resource.stored;
   const source = new WrittenValue(resource.stored, stored.object);

@@ -1,4 +1,4 @@
-import { awaitValue, type Call, requireValue, type Task, throwIfAborted } from '@cluster-apiserver/base';
+import { awaitValue, type Call, invariant, requireValue, type Task, throwIfAborted } from '@cluster-apiserver/base';
 import { alreadyExists, StatusError } from '@cluster-apiserver/model';
 import { type ByteString, bytesOf } from '@cluster-apiserver/model/codec';
 import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
@@ -7,11 +7,12 @@ import {
   KeyExistsError,
   PreconditionFailedError,
   type Revision,
+  revision,
   type StoredValue,
 } from '@cluster-apiserver/storage';
 import { toVersion } from '../conversion.ts';
 import { type Outcome, WrittenObject } from '../outcome.ts';
-import { placeOf, type Resource } from '../resource.ts';
+import { type Place, placeOf, type Resource } from '../resource.ts';
 import { readStored, WrittenValue } from '../stored-object.ts';
 import { admit, type AdmissionOptions } from './admission.ts';
 import { canonical } from './system-fields.ts';
@@ -54,9 +55,9 @@ export async function storeNewObject(
     alreadyExists(served, name, isBeingDeleted(resource.stored, current, itemKey) ? 'object is being deleted: ' : '');
   try {
     if (stored) {
-      const revision = await createAdmitted(resource, key, { decided, stored }, options, call);
-      collection.noteLocalWrite(revision);
-      return new WrittenObject(stored.object, revision, stored.bytes);
+      const storedAt = await createAdmitted(resource, { key, itemKey }, { decided, stored }, options, call);
+      collection.noteLocalWrite(storedAt);
+      return new WrittenObject(stored.object, storedAt, stored.bytes);
     }
     await admit(resource, options, { operation: 'CREATE', name, object: decided, oldObject: undefined });
     const { stored: current } = await store.get(key, call);
@@ -88,28 +89,26 @@ const triesMax = 100;
  */
 export async function createAdmitted(
   resource: Resource,
-  key: string,
+  { key, itemKey }: Place,
   { decided, stored: { object, bytes } }: NewWrite,
   options: AdmissionOptions,
   call: Call,
 ): Promise<Revision> {
   const { stored: kind, store, collection } = resource;
   const { timeToLiveSeconds } = kind;
+  const value = bytesOf(bytes);
+  const source = new WrittenValue(kind, object);
   const { name } = decided.metadata;
   const admission = { operation: 'CREATE', name, object: decided, oldObject: undefined } as const;
   for (let tries = 1; ; tries++) {
     throwIfAborted(call);
     const admitted = admit(resource, options, admission);
-    const preconditions = admitted instanceof Promise ? await admitted : admitted;
-    let revision: Revision | undefined;
+    const { preconditions, store: storeWith } = admitted instanceof Promise ? await admitted : admitted;
     try {
-      revision = await store.create(
-        key,
-        bytesOf(bytes),
-        { timeToLiveSeconds, source: new WrittenValue(kind, object), preconditions },
-        call,
-      );
-      return revision;
+      if (!storeWith) return await store.create(key, value, { timeToLiveSeconds, source, preconditions }, call);
+      invariant(timeToLiveSeconds === undefined, 'objects that expire are not counted');
+      const mayBeTaken = nameCheck(resource, itemKey);
+      return revision(await storeWith({ key, value, source, preconditions, mayBeTaken }));
     } catch (error) {
       if (!(error instanceof PreconditionFailedError)) throw error;
       if (tries === triesMax)
@@ -120,8 +119,11 @@ export async function createAdmitted(
           { cause: error },
         );
       await collection.waitUntilFresh(error.revision, call);
-    } finally {
-      for (const { settled } of preconditions) settled?.(revision);
     }
   }
 }
+
+const nameCheck =
+  ({ collection }: Resource, itemKey: string) =>
+  (): boolean =>
+    !collection.isReady || collection.get(itemKey) !== undefined;

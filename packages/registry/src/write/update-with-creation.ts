@@ -1,48 +1,26 @@
 import { type Call, invariant, runTask } from '@cluster-apiserver/base';
 import { bytesOf, encodeStored } from '@cluster-apiserver/model/codec';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
-import { type Revision, revision } from '@cluster-apiserver/storage';
-import { type Outcome, WrittenObject } from '../outcome.ts';
+import type { Precondition } from '@cluster-apiserver/storage';
+import type { Outcome } from '../outcome.ts';
 import { placeOf, type Resource } from '../resource.ts';
 import { updateObject } from './updated-object.ts';
 import type { WriteOptions } from './write-options.ts';
 
-/** An update that is stored in one transaction with the creation of another object. */
-export interface UpdateWithCreation {
-  /** Of the object that is updated. */
-  readonly name: string;
-  readonly key: string;
-  /** The state that the update replaces: the creation fails if it has changed. */
-  readonly revision: Revision;
-  readonly value: Buffer;
-  /** What is stored afterwards. */
-  written(revision: number): Outcome;
-}
-
-/** Builds such an update by the server itself, by the rules of every update. */
+/**
+ * Builds an update by the server itself, by the rules of every update, that is stored in one transaction with the creation
+ * of other objects. The creation fails if the state that it replaces has changed.
+ */
 export async function updateWithCreation(
   resource: Resource,
   current: Outcome,
   next: KubeObject,
   options: WriteOptions,
   call: Call,
-): Promise<UpdateWithCreation> {
+): Promise<Precondition> {
   const { name = '' } = current.object.metadata;
-  const decision = await runTask(resource.clock, call, updateObject(resource, next, current, options));
-  invariant(
-    decision.write && current.revision !== undefined,
-    'an update that counts something neither removes nor rehearses',
-  );
-  const object = decision.write;
-  const bytes = encodeStored(object);
-  return {
-    name,
-    key: placeOf(resource, options.namespace, name).key,
-    revision: current.revision,
-    value: bytesOf(bytes),
-    written: (at) => {
-      resource.collection.noteLocalWrite(revision(at));
-      return new WrittenObject(object, revision(at), bytes);
-    },
-  };
+  const { write } = await runTask(resource.clock, call, updateObject(resource, next, current, options));
+  invariant(write && current.revision !== undefined, 'an update that counts something neither removes nor rehearses');
+  const { key } = placeOf(resource, options.namespace, name);
+  return { key, revision: current.revision, value: bytesOf(encodeStored(write)) };
 }

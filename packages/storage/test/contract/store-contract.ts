@@ -149,6 +149,18 @@ export function describeStoreContract(implementation: string, open: () => Promis
       expect(await read('a')).toMatchObject({ value: bytes('a'), revision: created });
     });
 
+    test('several keys can be created together if none of them exists', async () => {
+      const together = (own: string, other: string): Promise<number> => {
+        const preconditions = [{ key: key(other), revision: 0, value: bytes(other) }];
+        return store.create(key(own), bytes(own), { preconditions }, call());
+      };
+      const created = await together('a', 'b');
+      expect((await store.get(key('b'), call())).stored).toMatchObject({ value: bytes('b'), revision: created });
+      await expect(together('c', 'b')).rejects.toThrow(PreconditionFailedError);
+      await expect(together('b', 'c')).rejects.toThrow(KeyExistsError);
+      expect((await store.get(key('c'), call())).stored).toBeUndefined();
+    });
+
     test.each([
       ['its key exists', true],
       ['another precondition does not hold', false],

@@ -8,18 +8,19 @@ import { text } from 'node:stream/consumers';
 import { CleanupStack } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '@cluster-apiserver/testkit/until';
-import { serveKinds } from '../serve-kinds.ts';
 import { describeIf } from '../describe-if.ts';
+import type { Credentials } from '../fault/client.ts';
+import { serveKinds } from '../serve-kinds.ts';
 
-const found = spawnSync('kubectl', ['version', '--client']).status === 0;
+export const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
 
 /** A group of tests that is skipped without kubectl. `npm test` prints the number of skipped tests. */
 export function describeWithKubectl(name: string, tests: () => void): void {
-  describeIf(found, name, 'there is no kubectl on the PATH', tests);
+  describeIf(hasKubectl, name, 'there is no kubectl on the PATH', tests);
 }
 
 export interface Kubectl {
-  /** Runs a command in the namespace `team`: a string that is split at spaces, or a list of arguments. */
+  /** Runs a command: a string that is split at spaces, or a list of arguments. */
   run(command: Command, input?: string): Promise<CommandResult>;
   /** Runs a command that must succeed, and returns its standard output. */
   stdoutOf(command: Command, input?: string): Promise<string>;
@@ -47,19 +48,33 @@ export interface Running {
 
 const sawLimitMs = 20_000;
 
+/** Runs in the namespace `team` of a server of its own. */
 export async function openKubectl(options: Parameters<typeof serveKinds>[1] = {}): Promise<Kubectl> {
   const cleanup = new CleanupStack();
   const server = await serveKinds(kinds, options);
   cleanup.defer('server', () => server.close());
+  return connectKubectl(
+    { url: server.url, ca: server.certificate, token: server.token },
+    ['--namespace=team'],
+    cleanup,
+  );
+}
+
+/** `cleanup` is what `close` closes. */
+export function connectKubectl(
+  { url, ca, token }: Credentials & { readonly url: string },
+  flags: readonly string[] = [],
+  cleanup = new CleanupStack(),
+): Kubectl {
   // A separate home isolates kubectl from the user's configuration and cache.
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'kubectl-'));
   cleanup.defer('home', () => fs.rmSync(home, { recursive: true, force: true }));
   const authority = path.join(home, 'ca.crt');
-  fs.writeFileSync(authority, server.certificate);
-  const access = [`--server=${server.url}`, `--certificate-authority=${authority}`, `--token=${server.token}`];
+  fs.writeFileSync(authority, ca);
+  const access = [`--server=${url}`, `--certificate-authority=${authority}`, `--token=${token}`, ...flags];
 
   const spawnKubectl = (command: Command, environment: Readonly<Record<string, string>> = {}) =>
-    spawn('kubectl', [...access, '--namespace=team', ...wordsOf(command)], {
+    spawn('kubectl', [...access, ...wordsOf(command)], {
       env: { PATH: process.env.PATH, HOME: home, ...environment },
     });
   const end = async (child: ReturnType<typeof spawnKubectl>, input: string): Promise<CommandResult> => {

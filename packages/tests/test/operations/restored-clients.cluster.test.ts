@@ -1,8 +1,4 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import fs from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
 import { CleanupStack, seededRandom } from '@cluster-apiserver/base';
 import {
   canBumpRevision,
@@ -15,10 +11,10 @@ import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type Client, http1Client } from '../fault/client.ts';
 import { mixedLoad } from '../fault/mixed-load.ts';
-import { type GoInformers, hasGoInformers, startGoInformers } from '../clients/go-informers.ts';
+import { type ClientTarget, hasGo, noClients } from '../clients/client-programs.ts';
+import { type GoInformers, startGoInformers } from '../clients/go-informers.ts';
 import { type RunningInformer, startInformer } from '../clients/informer.ts';
 import { describeIf } from '../describe-if.ts';
-import { kubeconfig } from '../kubeconfig.ts';
 import { type Replicas, startReplicas } from './replicas.ts';
 
 // The histories of requests are judged in fault/restore. Here: that every client comes back by itself.
@@ -86,22 +82,23 @@ describeIf(etcdctl !== undefined, 'etcd restored', 'there is no etcdctl', () => 
         slowTestMs,
       );
 
-      describeIf(hasGoInformers, 'informers of client-go', 'packages/toolchain/clientgo.mjs has not been run', () => {
+      describeIf(hasGo, 'informers of client-go', noClients, () => {
         test(
-          'typed and dynamic, converge',
+          'typed, metadata and dynamic, converge',
           async () => {
             const [client] = replicas.all.map((replica) => replica.client());
             if (!client) throw new Error('there are replicas');
             cleanup.defer('client', () => client.close());
-            const informers = [...replicas.all.map(({ url }) => url), replicas.front].map((url) => startGo(url));
+            const urls = [...replicas.all.map(({ url }) => url), replicas.front];
+            const informers = urls.map((url) => startGo({ ...replicas, url }));
             await write([client], 'before');
             const snapshot = etcd.snapshot('backup');
             await write([client], 'lost');
-            for (const informer of informers) await converge(informer, client);
+            for (const informer of informers) await informer.converge(client);
             await etcd.restore(snapshot, options);
             await until('a list', async () => (await statusOf(client, '')) === 200 || undefined, recoveryMs);
             await write([client], 'after');
-            for (const informer of informers) await converge(informer, client);
+            for (const informer of informers) await informer.converge(client);
           },
           slowTestMs,
         );
@@ -132,29 +129,8 @@ async function write(clients: readonly Client[], idPrefix: string): Promise<void
   }
 }
 
-function startGo(url: string): GoInformers {
-  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'clientgo-'));
-  cleanup.defer('kubeconfig', () => fs.rmSync(home, { recursive: true }));
-  const file = path.join(home, 'kubeconfig');
-  const authority = replicas.ca.toString('base64');
-  fs.writeFileSync(
-    file,
-    kubeconfig({ server: url, 'certificate-authority-data': authority }, { token: replicas.token }),
-  );
-  const informers = startGoInformers(file);
-  cleanup.defer('informers', () => informers.stop());
+function startGo(target: ClientTarget): GoInformers {
+  const informers = startGoInformers(target, { 'v1/serviceaccounts': accounts });
+  cleanup.defer('informers', () => informers.end());
   return informers;
-}
-
-async function converge(informers: GoInformers, client: Client): Promise<void> {
-  const { body } = await client.request('GET', accounts);
-  const items = JSON.parse(body).items as { metadata: { namespace: string; name: string; resourceVersion: string } }[];
-  const served = Object.fromEntries(
-    items.map(({ metadata }) => [`${metadata.namespace}/${metadata.name}`, metadata.resourceVersion]),
-  );
-  const isThere = ({ caches }: GoInformers): boolean =>
-    caches !== undefined && [caches.typed, caches.dynamic].every((cache) => isDeepStrictEqual(cache, served));
-  // The comparison below reports the differences.
-  await until('the same', () => isThere(informers) || undefined, recoveryMs).catch(() => {});
-  expect(informers.caches).toEqual({ typed: served, dynamic: served });
 }

@@ -88,6 +88,49 @@ test('a creation that fails charges nothing', async () => {
   expect((await create(2, 'taken', 'configmaps', 'c')).status).toBe(403);
 });
 
+test('of names of which half exist the others are stored, and charged alone', async () => {
+  await limit('half', 'q', { 'count/configmaps': '1k' });
+  for (let index = 0; index < 20; index += 2)
+    expect((await create(index, 'half', 'configmaps', `c${index}`)).status).toBe(201);
+  const answers = await Promise.all(
+    Array.from({ length: 120 }, (_, index) => create(index % 7, 'half', 'configmaps', `c${index % 40}`)),
+  );
+  expect(answers.filter(({ status }) => status === 201)).toHaveLength(30);
+  expect(answers.filter(({ status }) => status === 409)).toHaveLength(90);
+  expect(await countStored('half', 'configmaps')).toBe(40);
+  expect(await used('half', 'q')).toMatchObject({ used: { 'count/configmaps': '40' } });
+});
+
+test('a quota that is reached among creations of one replica refuses exactly those beyond it', async () => {
+  await limit('reached', 'q', { 'count/configmaps': '61', 'count/secrets': '7' });
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, index) =>
+      create(0, 'reached', index % 5 === 0 ? 'secrets' : 'configmaps', `o${index}`),
+    ),
+  );
+  const countOf = (plural: string, wanted: number): number =>
+    answers.filter(({ status }, index) => status === wanted && (index % 5 === 0) === (plural === 'secrets')).length;
+  expect([countOf('configmaps', 201), countOf('configmaps', 403)]).toEqual([61, 19]);
+  expect([countOf('secrets', 201), countOf('secrets', 403)]).toEqual([7, 13]);
+  expect(await used('reached', 'q')).toMatchObject({ used: { 'count/configmaps': '61', 'count/secrets': '7' } });
+});
+
+test('a namespace that changes meanwhile fails no creation', async () => {
+  await limit('changing', 'q', { 'count/configmaps': '1k' });
+  const label = async (value: number): Promise<void> => {
+    const body = { metadata: { labels: { value: `${value}` } } };
+    expect((await serverOf(value).request('PATCH', '/api/v1/namespaces/changing', body, merge)).status).toBe(200);
+  };
+  const answers = await Promise.all(
+    Array.from({ length: 90 }, async (_, index) => {
+      if (index % 9 === 0) await label(index);
+      return create(index, 'changing', 'configmaps', `c${index}`);
+    }),
+  );
+  expect(answers.filter(({ status }) => status !== 201)).toEqual([]);
+  expect(await used('changing', 'q')).toMatchObject({ used: { 'count/configmaps': '90' } });
+});
+
 test('a PUT that creates is charged, one that updates is not, and neither is a dry run', async () => {
   await limit('put', 'q', { 'count/leases.coordination.k8s.io': '1' });
   const lease = '/apis/coordination.k8s.io/v1/namespaces/put/leases/a';

@@ -1,0 +1,82 @@
+/** Programs of clients in other languages, which `node packages/toolchain/clients.mjs` builds. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import readline from 'node:readline';
+import { kubeconfig } from '../kubeconfig.ts';
+
+const builtAt = (...names: readonly string[]): string =>
+  path.resolve(import.meta.dirname, '../../../../.cache/clients', ...names);
+
+export const goProgram = builtAt('clientgo');
+
+export const hasGo = fs.existsSync(goProgram);
+export const noClients = 'node packages/toolchain/clients.mjs has not built it';
+
+/** Where a client finds the server, and the token of an administrator. */
+export interface ClientTarget {
+  readonly url: string;
+  readonly ca: Buffer;
+  readonly token: string;
+}
+
+export interface ClientProgram {
+  /** Its output so far. */
+  readonly lines: readonly string[];
+  readonly errors: string;
+  readonly hasEnded: boolean;
+  /** Writes a line to its input, and resolves with the next line of its output. */
+  ask(line: string): Promise<string>;
+  /** Resolves when it has ended. */
+  end(signal?: 'SIGTERM' | 'SIGKILL'): Promise<void>;
+}
+
+/** Starts a program; `KUBECONFIG` among the arguments stands for a kubeconfig of the target. */
+export function startProgram(program: string, args: readonly string[], target: ClientTarget): ClientProgram {
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'client-'));
+  const file = path.join(home, 'kubeconfig');
+  fs.writeFileSync(file, kubeconfigOf(target));
+  const child: ChildProcess = spawn(
+    program,
+    args.map((arg) => (arg === 'KUBECONFIG' ? file : arg)),
+  );
+  const exit = once(child, 'exit').finally(() => fs.rmSync(home, { recursive: true, force: true }));
+  const lines: string[] = [];
+  let errors = '';
+  let answer: PromiseWithResolvers<string> | undefined;
+  if (!child.stdin || !child.stdout || !child.stderr) throw new Error('all streams are pipes');
+  const { stdin } = child;
+  stdin.on('error', () => {}); // it has ended; whoever asks it is told by the exit
+  child.stderr.on('data', (text) => (errors += text));
+  readline.createInterface({ input: child.stdout }).on('line', (line) => {
+    lines.push(line);
+    answer?.resolve(line);
+  });
+  void exit.then(() => answer?.reject(new Error(`the program has ended: ${errors}`)));
+  const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
+  return {
+    lines,
+    get errors() {
+      return errors;
+    },
+    get hasEnded() {
+      return hasEnded();
+    },
+    ask: async (line) => {
+      if (hasEnded()) throw new Error(`the program has ended: ${errors}`);
+      answer = Promise.withResolvers();
+      stdin.write(`${line}\n`);
+      return answer.promise;
+    },
+    end: async (signal = 'SIGTERM') => {
+      stdin.end(); // some read it before they heed the signal
+      if (!hasEnded()) child.kill(signal);
+      await exit;
+    },
+  };
+}
+
+const kubeconfigOf = ({ url, ca, token }: ClientTarget): string =>
+  kubeconfig({ server: url, 'certificate-authority-data': ca.toString('base64') }, { token });

@@ -1,0 +1,47 @@
+#!/usr/bin/env node
+// node packages/toolchain/clients.mjs [PATTERN …]: builds clients in other languages, as far as their tools are on the PATH,
+// and runs the tests of clients with full counts. Building takes minutes of processor time, so no test run does it.
+import fs from 'node:fs';
+import path from 'node:path';
+import { outputOf, run } from './child.mjs';
+import { findTests, runWithFullCounts } from './full-counts.mjs';
+import { provisionChartTools } from './helm.mjs';
+import { prepare } from './prepare.mjs';
+import { cache, Failure, main, root } from './project.mjs';
+
+const clients = path.join(cache, 'clients');
+
+const suites = String.raw`/tests/test/(clients/|operations/restored-clients)`;
+
+/** Of the client in Python. */
+const kubernetesForPython = 'kubernetes==37.0.2';
+
+await main(async (patterns) => {
+  await buildIf('go', ['version'], 'programs of client-go', [
+    {
+      command: 'go',
+      args: ['build', '-trimpath', '-ldflags', '-s -w', '-o', path.join(clients, 'clientgo'), '.'],
+      cwd: path.join(root, 'packages', 'tests', 'clientgo'),
+    },
+  ]);
+  const environment = path.join(clients, 'python');
+  const python = path.join(environment, 'bin', 'python');
+  await buildIf('python3', ['--version'], `${kubernetesForPython} for Python`, [
+    ...(fs.existsSync(python) ? [] : [{ command: 'python3', args: ['-m', 'venv', environment] }]),
+    { command: python, args: ['-m', 'pip', 'install', '--quiet', kubernetesForPython] },
+  ]);
+  const { reason } = provisionChartTools(prepare(), { build: true });
+  if (reason) console.log(`No Helm: ${reason}`);
+  return runWithFullCounts(findTests([suites, ...patterns]));
+});
+
+/** The tests of clients whose tools are missing are skipped. */
+async function buildIf(tool, version, what, steps) {
+  if (!outputOf(tool, version)) {
+    console.log(`No ${what}: there is no ${tool} on the PATH.`);
+    return;
+  }
+  console.log(`Building ${what} …`);
+  for (const { command, args, cwd = root } of steps)
+    if ((await run(command, args, { cwd })) !== 0) throw new Failure(`Building ${what} failed.`);
+}
