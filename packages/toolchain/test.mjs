@@ -9,6 +9,7 @@ import { describeEtcd, olderSeries, provisionOlderEtcd } from './etcd.mjs';
 import { reportFailures, reportSkipped, reportSlowest, runJest, sumResults } from './jest.mjs';
 import { cache, Failure, main, root } from './project.mjs';
 import {
+  areasOnBothEtcds,
   fuzzers,
   mayRepeat,
   measuredOnBothEtcds,
@@ -105,7 +106,7 @@ async function runGroup(tools, patterns, options) {
 
 /** One after the other, because the measuring tests need some of the machine. */
 async function runOnOlderEtcd(tools) {
-  const cases = await runConformance(tools, 'conformance-older-etcd');
+  const cases = await runConformance(tools, 'conformance-older-etcd', areasOnBothEtcds);
   return { cases, measuring: await runGroup(tools, measuredOnBothEtcds, ['--runInBand']) };
 }
 
