@@ -1,4 +1,5 @@
 /** A server that configures everything with metrics, and a load for it. */
+import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -46,6 +47,8 @@ export async function serveConfigured(): Promise<ConfiguredServer> {
       '--authorization-config=authorization.yaml',
       '--authorization-policy-file=policies.jsonl',
       '--client-ca-file=clients.crt',
+      '--service-account-issuer=https://cluster.example',
+      '--service-account-signing-key-file=signing.key',
       '--tracing-config-file=tracing.json',
       '--audit-policy-file=audit.json',
       `--audit-log-path=${join(folder, 'audit.log')}`,
@@ -57,6 +60,9 @@ export async function serveConfigured(): Promise<ConfiguredServer> {
       'policies.jsonl': JSON.stringify({ ...policy, spec: { user: 'robot', namespace: 'team', resource: '*' } }),
       'audit.json': JSON.stringify({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level: 'Metadata' }] }),
       'clients.crt': authority.certificate,
+      'signing.key': generateKeyPairSync('ec', { namedCurve: 'P-256' })
+        .privateKey.export({ type: 'pkcs8', format: 'pem' })
+        .toString(),
       'tracing.json': JSON.stringify({
         apiVersion: 'apiserver.config.platform.io/v1',
         kind: 'TracingConfiguration',
