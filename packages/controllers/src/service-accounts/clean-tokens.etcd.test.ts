@@ -1,15 +1,14 @@
 /** Unused tokens over two years, with a real etcd. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type Clock, seededRandom, systemClock } from '@cluster-apiserver/base';
+import { type Clock, systemClock } from '@cluster-apiserver/base';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { Registry } from '@cluster-apiserver/registry';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { until } from '@cluster-apiserver/testkit/until';
 import { openStore, type OpenedStore } from '../../../storage/test/open-store.ts';
 import { changeObject, createObject, openTestRegistry, readObject, resourceIn, untimed } from '../../test/objects.ts';
-import { createRecordedLog } from '../../test/recorded-log.ts';
+import { beginTerm } from '../../test/term.ts';
 import { quietTurns } from '../../test/turns.ts';
-import { recordedMeasures } from '../../test/world.ts';
 import { cleanTokens } from './clean-tokens.ts';
 
 const lastUsed = 'kubernetes.io/legacy-token-last-used';
@@ -89,25 +88,7 @@ test('a token that its account lists is marked after a year without use, and del
     secrets: references,
   } as object);
   await createObject(resourceIn(registry, 'configmaps'), tracking, { data: { since: '2026-01-01' } } as object);
-  const { log } = createRecordedLog();
-  const term = new AbortController();
-  const ended = cleanTokens({
-    create: () => Promise.reject(new Error('nothing is created')),
-    rootCertificates: undefined,
-    signSecretToken: async () => 'token',
-    servedElsewhere: undefined,
-    clientSigner: undefined,
-    api: registry.api,
-    clock,
-    random: seededRandom(1),
-    log,
-    signal: term.signal,
-    measures: recordedMeasures(),
-  });
-  stop = async () => {
-    term.abort(new Error('the term is over'));
-    await ended;
-  };
+  ({ stop } = beginTerm(cleanTokens, { api: registry.api, clock, signSecretToken: async () => 'token' }));
 
   await goTo('2026-06-01');
   await createSecret('new');

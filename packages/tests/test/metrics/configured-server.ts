@@ -1,5 +1,4 @@
 /** A server that configures everything with metrics, and a load for it. */
-import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -14,6 +13,7 @@ import { configuration as authentication } from '../authentication/configuration
 import { configuration as authorization } from '../authorization/configuration.ts';
 import { configuration as encryption, provider, kmsProviders } from '../encryption/configuration.ts';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
+import { withAccountTokens } from '../service-accounts/with-account-tokens.ts';
 import { startReceiver } from '@cluster-apiserver/testkit/otlp-receiver';
 
 export interface ConfiguredServer extends TestServer {
@@ -39,7 +39,7 @@ export async function serveConfigured(): Promise<ConfiguredServer> {
   const receiver = await startReceiver();
   cleanup.defer('receiver of traces', () => receiver.stop());
   const authority = await createAuthority('clients', systemClock, systemRandom());
-  const server = await serveKinds(kinds, {
+  const options = withAccountTokens({
     flags: [
       '--encryption-provider-config=encryption.yaml',
       '--encryption-provider-config-automatic-reload',
@@ -47,8 +47,6 @@ export async function serveConfigured(): Promise<ConfiguredServer> {
       '--authorization-config=authorization.yaml',
       '--authorization-policy-file=policies.jsonl',
       '--client-ca-file=clients.crt',
-      '--service-account-issuer=https://cluster.example',
-      '--service-account-signing-key-file=signing.key',
       '--tracing-config-file=tracing.json',
       '--audit-policy-file=audit.json',
       `--audit-log-path=${join(folder, 'audit.log')}`,
@@ -60,17 +58,14 @@ export async function serveConfigured(): Promise<ConfiguredServer> {
       'policies.jsonl': JSON.stringify({ ...policy, spec: { user: 'robot', namespace: 'team', resource: '*' } }),
       'audit.json': JSON.stringify({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level: 'Metadata' }] }),
       'clients.crt': authority.certificate,
-      'signing.key': generateKeyPairSync('ec', { namedCurve: 'P-256' })
-        .privateKey.export({ type: 'pkcs8', format: 'pem' })
-        .toString(),
       'tracing.json': JSON.stringify({
         apiVersion: 'apiserver.config.platform.io/v1',
         kind: 'TracingConfiguration',
         endpoint: receiver.address,
       }),
     },
-    errorsExpected: true,
-  }).catch(async (error: unknown) => {
+  });
+  const server = await serveKinds(kinds, { ...options, errorsExpected: true }).catch(async (error: unknown) => {
     await cleanup.close();
     throw error;
   });
