@@ -11,19 +11,25 @@ import { cache, Failure, main, root } from './project.mjs';
 
 const clients = path.join(cache, 'clients');
 
-const suites = String.raw`/tests/test/(clients/|operations/restored-clients)`;
+const suites = String.raw`/tests/test/(clients/|operations/restored-clients|operators/)`;
+
+/** Modules in packages/tests. */
+const goPrograms = ['clientgo', 'operator'];
 
 /** Of the client in Python. */
 const kubernetesForPython = 'kubernetes==37.0.2';
 
 await main(async (patterns) => {
-  await buildIf('go', ['version'], 'programs of client-go', [
-    {
+  await buildIf(
+    'go',
+    ['version'],
+    'clients and operators in Go',
+    goPrograms.map((name) => ({
       command: 'go',
-      args: ['build', '-trimpath', '-ldflags', '-s -w', '-o', path.join(clients, 'clientgo'), '.'],
-      cwd: path.join(root, 'packages', 'tests', 'clientgo'),
-    },
-  ]);
+      args: ['build', '-trimpath', '-ldflags', '-s -w', '-o', path.join(clients, name), '.'],
+      cwd: path.join(root, 'packages', 'tests', name),
+    })),
+  );
   const environment = path.join(clients, 'python');
   const python = path.join(environment, 'bin', 'python');
   await buildIf('python3', ['--version'], `${kubernetesForPython} for Python`, [

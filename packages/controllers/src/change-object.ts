@@ -2,8 +2,8 @@ import { toSyncTask } from '@cluster-apiserver/base';
 import { notFound, StatusError } from '@cluster-apiserver/model';
 import { type KubeObject, fieldSubresourceOf } from '@cluster-apiserver/model/kind';
 import { readApplied } from '@cluster-apiserver/model/managed-fields';
-import { apply, patch, type Resource } from '@cluster-apiserver/registry';
-import type { Call } from '@cluster-apiserver/storage';
+import { apply, deleteObject, patch, type Resource } from '@cluster-apiserver/registry';
+import type { Call, Revision } from '@cluster-apiserver/storage';
 
 /** A name can be reused and a uid cannot, so both together identify an object. */
 export interface ObjectIdentity {
@@ -75,6 +75,23 @@ export async function applyFields(
     { ...options, ...(subresource !== undefined && { subresource: fieldSubresourceOf(kind, subresource) }) },
     call,
   );
+}
+
+/** Deletes the object, in this state if there is a revision. Returns false if it is gone, or has another state by now. */
+export async function deleteUnlessChanged(
+  resource: Resource,
+  { namespace, name, uid, revision }: ObjectIdentity & { readonly revision?: Revision },
+  call: Call,
+): Promise<boolean> {
+  const preconditions = { uid, ...(revision !== undefined && { resourceVersion: String(revision) }) };
+  const within = resource.kind.namespaced ? namespace : undefined;
+  try {
+    await deleteObject(resource, name, { namespace: within, dryRun: false, preconditions }, call);
+    return true;
+  } catch (error) {
+    if (error instanceof StatusError && (error.reason === 'NotFound' || error.reason === 'Conflict')) return false;
+    throw error;
+  }
 }
 
 /** Ignores that the object no longer exists. */

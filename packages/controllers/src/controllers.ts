@@ -7,6 +7,7 @@ import { drainNamespaces } from './namespaces/namespace-controller.ts';
 import { aggregateClusterRoles } from './rbac/aggregate-cluster-roles.ts';
 import { countQuotas } from './quotas/count-quotas.ts';
 import type { ControllerOptions, ControllerServices } from './run-controller.ts';
+import { cleanTokens } from './service-accounts/clean-tokens.ts';
 import { keepDefaultAccounts } from './service-accounts/default-accounts.ts';
 import { keepTokenTracking } from './service-accounts/token-tracking.ts';
 import { fillTokenSecrets } from './service-accounts/token-secrets.ts';
@@ -23,6 +24,7 @@ export const controllers: Readonly<Record<string, (term: ControllerOptions & Con
   'customresourcedefinition-finalizer-controller': cleanUpDefinitions,
   'serviceaccount-token-controller': fillTokenSecrets,
   'legacy-token-tracking-controller': keepTokenTracking,
+  'legacy-serviceaccount-token-cleaner-controller': cleanTokens,
   'serviceaccount-controller': keepDefaultAccounts,
   'root-ca-certificate-publisher-controller': publishRootCertificates,
   'certificatesigningrequest-signing-controller': signRequests,

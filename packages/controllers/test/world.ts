@@ -4,8 +4,8 @@ import type { KubeObject, OwnerReference } from '@cluster-apiserver/model/kind';
 import type { LiveApi, Registry, Resource } from '@cluster-apiserver/registry';
 import type { Call, FollowedStore } from '@cluster-apiserver/storage';
 import { collectGarbage } from '../src/garbage-collector/garbage-collector.ts';
-import { type ControllerMeasures } from '../src/index.ts';
-import { createRecordedLog, type LoggedEvent } from './recorded-log.ts';
+import type { LoggedEvent } from './recorded-log.ts';
+import { beginTerm, type Term } from './term.ts';
 import { changeObject, createObject, listObjects, openTestRegistry, readObject, removeObject } from './objects.ts';
 
 export interface Place {
@@ -16,7 +16,7 @@ export interface Place {
 
 export interface Collecting {
   readonly events: readonly LoggedEvent[];
-  readonly measured: RecordedMeasures['last'];
+  readonly measured: Term['measured'];
   readonly synced: boolean;
   stop(): Promise<void>;
 }
@@ -91,47 +91,23 @@ export function createWorld({ store, clock, call }: WorldOptions): World {
     remove: (object, propagationPolicy) => removeObject(resourceOf(object), placeOf(object), propagationPolicy, call()),
     close: () => cache.close(),
     collect: (through = store, ownClock = clock) => {
-      const { log, events: logged } = createRecordedLog();
-      const term = new AbortController();
       const replica = open(through);
-      const measures = recordedMeasures();
-      const running = collectGarbage({
-        api: replica.api,
-        clock: ownClock,
-        random,
-        signal: term.signal,
-        log,
-        measures,
-      });
+      const {
+        events: logged,
+        measured,
+        stop,
+      } = beginTerm(collectGarbage, { api: replica.api, clock: ownClock, random });
       return {
         events: logged,
-        measured: measures.last,
+        measured,
         get synced() {
           return logged.some(({ type }) => type === 'synced');
         },
         stop: async () => {
-          term.abort(new Error('the term is over'));
-          await running;
+          await stop();
           await replica.cache.close();
         },
       };
     },
-  };
-}
-
-/** What a controller measured last. */
-export interface RecordedMeasures extends ControllerMeasures {
-  readonly last: { readonly queued: number; readonly unreadable: number };
-}
-
-export function recordedMeasures(): RecordedMeasures {
-  const last = { queued: 0, unreadable: 0 };
-  return {
-    last,
-    queued: (objects) => void (last.queued = objects),
-    added: () => {},
-    began: () => () => {},
-    retried: () => {},
-    unreadable: (objects) => void (last.unreadable = objects),
   };
 }

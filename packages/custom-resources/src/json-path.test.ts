@@ -53,4 +53,10 @@ test('an evaluation ends, however much there is to visit', () => {
   const nested = { a: Array.from({ length: 200 }, () => Array.from({ length: 200 }, () => wide)) };
   expect(parseJsonPath('.a[*][*][?(@.none==1)].x').first(nested)).toBeUndefined();
   expect(parseJsonPath('..a..k1..none').first(nested)).toBeUndefined();
+  expect(parseJsonPath(`.a[${'0:,'.repeat(300)}0:].x`).first(nested)).toBeUndefined();
+  expect(parseJsonPath('.a[1][1].k1', 3).first(nested)).toBeUndefined();
+});
+
+test('a long path is none', () => {
+  expect(() => parseJsonPath('.a'.repeat(501))).toThrow(JsonPathError);
 });

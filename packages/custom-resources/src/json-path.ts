@@ -20,23 +20,42 @@ type Step = (value: unknown, budget: Budget) => Iterable<unknown>;
 /** Values that an evaluation may visit. Beyond, it has no result. */
 const visitsMax = 10_000;
 
+/** Paths of known definitions have some dozens. A path is read at once, and its parts may contain one another. */
+export const pathCharactersMax = 1_000;
+
 class Budget {
-  #left = visitsMax;
+  #left: number;
+
+  constructor(visits: number) {
+    this.#left = visits;
+  }
 
   spend(): boolean {
     return this.#left-- > 0;
   }
 }
 
-/** Throws a JsonPathError for a text that is no path. */
-export function parseJsonPath(text: string): JsonPath {
+/** Throws a JsonPathError for a text that is no path. `visits`: if it is less than an evaluation may visit otherwise. */
+export function parseJsonPath(text: string, visits = visitsMax): JsonPath {
+  if (text.length > pathCharactersMax)
+    throw new JsonPathError(`the path has more than ${pathCharactersMax} characters`);
   const steps = new PathParser(text).steps();
   return {
     first: (value) => {
-      for (const found of follow(steps, 0, value, new Budget())) return found;
+      for (const found of follow(steps, 0, value, new Budget(Math.min(visits, visitsMax)))) return found;
       return undefined;
     },
   };
+}
+
+/** Undefined for a text that is no path. */
+export function findJsonPath(text: string, visits?: number): JsonPath | undefined {
+  try {
+    return parseJsonPath(text, visits);
+  } catch (error) {
+    if (error instanceof JsonPathError) return undefined;
+    throw error;
+  }
 }
 
 function* follow(steps: readonly Step[], index: number, value: unknown, budget: Budget): Generator<unknown, void> {
@@ -71,10 +90,11 @@ const sliceStep =
   (value) =>
     Array.isArray(value) ? value.slice(from, to).filter((_, index) => index % by === 0) : [];
 
-const unionStep =
-  (steps: readonly Step[]): Step =>
-  (value, budget) =>
-    steps.flatMap((step) => [...step(value, budget)]);
+/** One part after the other, as long as visits are left. */
+const unionStep = (steps: readonly Step[]): Step =>
+  function* (value, budget) {
+    for (const step of steps) yield* step(value, budget);
+  };
 
 /** The value itself and all values in it. */
 function* descend(value: unknown, budget: Budget): Generator<unknown, void> {

@@ -62,9 +62,14 @@ export {
 export {
   formatDate,
   isUsedToday,
+  invalidSinceLabel,
   lastUsedLabel,
   type UsedSecret,
 } from './authentication/service-account/require-secret.ts';
+export {
+  createSecretTokenMeasures,
+  type SecretTokenMeasures,
+} from './authentication/service-account/secret-token-measures.ts';
 export { signSecretToken } from './authentication/service-account/secret-tokens.ts';
 export { createTokenIssuer } from './authentication/service-account/token-issuer.ts';
 export { serverUser } from './server-user.ts';

@@ -1,9 +1,11 @@
 /** Names that clients and backends choose outlive their requests only up to a bound in bytes. */
+import { createMetrics } from '@cluster-apiserver/telemetry';
 import { expect, test } from '@jest/globals';
 import { callUntil } from '@cluster-apiserver/base';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { usedHeapBytes } from '@cluster-apiserver/testkit/garbage';
 import { createEventRateLimit } from '../src/admission/event-rate-limit.ts';
+import { createSecretTokenMeasures } from '../src/authentication/service-account/secret-token-measures.ts';
 import { requireExistingReferents } from '../src/authentication/service-account/service-account-tokens.ts';
 import { CircuitBreaker } from '../src/authorization/webhook/circuit-breaker.ts';
 import { createImpersonator } from '../src/impersonation/impersonator.ts';
@@ -27,7 +29,12 @@ const accounts = requireExistingReferents(
       secret: undefined,
     }),
   },
-  { find: () => undefined, clock, noteUse: () => {} },
+  {
+    find: () => undefined,
+    clock,
+    noteUse: () => {},
+    measures: createSecretTokenMeasures(createMetrics({ ofProcess: false })),
+  },
 );
 
 test.each<[string, (name: string) => unknown]>([

@@ -2,13 +2,12 @@
 import { X509Certificate } from 'node:crypto';
 import type { CertificateSigningRequest } from '@cluster-apiserver/kinds';
 import { decodeBase64 } from '@cluster-apiserver/model/schema';
-import { deleteObject } from '@cluster-apiserver/registry';
-import { unlessGone } from '../change-object.ts';
-import { callsOf, followAll, isLoaded, itemsWithin, readable } from '../memory.ts';
+import type { StoredObject } from '@cluster-apiserver/registry';
+import type { Call } from '@cluster-apiserver/storage';
+import { deleteUnlessChanged } from '../change-object.ts';
 import { requireKind } from '../object-of-kind.ts';
-import { createPace } from '../pace.ts';
-import { createPasses } from '../passes.ts';
 import type { ControllerOptions } from '../run-controller.ts';
+import { visitPeriodically } from '../visit-periodically.ts';
 
 /** Periods as in Kubernetes. */
 const hourMs = 3_600_000;
@@ -17,43 +16,19 @@ const decidedMs = hourMs;
 const pendingMs = 24 * hourMs;
 
 /** Looks now and every hour, until the signal aborts. */
-export async function cleanRequests({ api, clock, signal, log }: ControllerOptions): Promise<void> {
+export async function cleanRequests(options: ControllerOptions): Promise<void> {
+  const { api, clock, signal, log } = options;
   const requests = api.current.byGroupKind('certificates.k8s.io', 'CertificateSigningRequest');
   if (!requests || signal.aborted) return;
-  const pace = createPace(clock, signal);
-  const passes = createPasses(clock, signal);
-  const call = callsOf(clock, signal);
-  let cancel = (): void => {};
-  const requestAlways = (): void => {
-    passes.request();
-    cancel = clock.after(passIntervalMs, requestAlways);
+  const visit = (stored: StoredObject, call: () => Call): Promise<void> | undefined => {
+    const reason = findReasonToDelete(requireKind(stored.object, 'CertificateSigningRequest'), clock.now());
+    return reason === undefined ? undefined : remove(stored, reason, call());
   };
-  // A load is the first time that there is something to see.
-  const unfollow = followAll([requests], {
-    changed: () => {},
-    interrupted: passes.request,
-    failed: passes.fail,
-  });
-  requestAlways();
-  try {
-    await passes.run(async () => {
-      if (!isLoaded([requests])) return;
-      for (const item of itemsWithin(requests.collection.view(), '')) {
-        if (pace.isDue()) await pace.pause();
-        const stored = readable(item);
-        if (!stored) continue;
-        const reason = findReasonToDelete(requireKind(stored.object, 'CertificateSigningRequest'), clock.now());
-        if (reason === undefined) continue;
-        const { name, uid, revision } = stored;
-        const preconditions = { uid, resourceVersion: String(revision) };
-        await unlessGone(deleteObject(requests, name, { namespace: undefined, dryRun: false, preconditions }, call()));
-        log.debug(2, 'deleted an old request for a certificate', { request: name, reason });
-      }
-    });
-  } finally {
-    cancel();
-    unfollow();
-  }
+  const remove = async (stored: StoredObject, reason: string, call: Call): Promise<void> => {
+    if (await deleteUnlessChanged(requests, stored, call))
+      log.debug(2, 'deleted an old request for a certificate', { request: stored.name, reason });
+  };
+  await visitPeriodically(options, { visited: requests, intervalMs: passIntervalMs, visit });
 }
 
 /** Undefined for a request that is kept. */

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { seededRandom, toSyncTask } from '@cluster-apiserver/base';
+import { toSyncTask } from '@cluster-apiserver/base';
 import { openSigner } from '@cluster-apiserver/certificates';
 import type { CertificateSigningRequest } from '@cluster-apiserver/kinds';
 import { fieldSubresourceOf, type KubeObject } from '@cluster-apiserver/model/kind';
@@ -10,10 +10,10 @@ import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
 import { createRequest } from '../../../certificates/test/request.ts';
 import { testAuthority } from '../../../certificates/test/test-authority.ts';
 import { createObject, openTestRegistry, readObject, resourceIn, untimed } from '../../test/objects.ts';
-import { createRecordedLog, type LoggedEvent } from '../../test/recorded-log.ts';
+import type { LoggedEvent } from '../../test/recorded-log.ts';
+import { beginTerm } from '../../test/term.ts';
 import { quietTurns, until } from '../../test/turns.ts';
-import { recordedMeasures } from '../../test/world.ts';
-import type { ControllerOptions, ControllerServices } from '../run-controller.ts';
+import type { ControllerServices } from '../run-controller.ts';
 import { cleanRequests, findReasonToDelete } from './clean-requests.ts';
 import { signRequests } from './sign-requests.ts';
 
@@ -53,24 +53,10 @@ afterEach(async () => {
 
 const requests = () => resourceIn(registry, 'certificatesigningrequests');
 
-type Run = (term: ControllerOptions & ControllerServices) => Promise<void>;
-
-function work(run: Run, services: Partial<ControllerServices> = {}): readonly LoggedEvent[] {
-  const { log, events } = createRecordedLog();
-  const term = new AbortController();
-  const others: ControllerServices = {
-    create: () => Promise.reject(new Error('nothing is created')),
-    rootCertificates: undefined,
-    signSecretToken: undefined,
-    servedElsewhere: undefined,
-    clientSigner: { signer: () => openSigner(authority), durationMs: 8_760 * hourMs },
-  };
-  const machine = { api: registry.api, clock, random: seededRandom(3), log };
-  const ended = run({ ...others, ...services, ...machine, signal: term.signal, measures: recordedMeasures() });
-  stops.push(async () => {
-    term.abort(new Error('the term is over'));
-    await ended;
-  });
+function work(run: typeof signRequests, services: Partial<ControllerServices> = {}): readonly LoggedEvent[] {
+  const clientSigner = { signer: () => openSigner(authority), durationMs: 8_760 * hourMs };
+  const { events, stop } = beginTerm(run, { clientSigner, ...services, api: registry.api, clock });
+  stops.push(stop);
   return events;
 }
 

@@ -17,8 +17,8 @@ import {
   untimed,
 } from '../../test/objects.ts';
 import { createRecordedLog } from '../../test/recorded-log.ts';
+import { beginTerm } from '../../test/term.ts';
 import { quietTurns, until } from '../../test/turns.ts';
-import { recordedMeasures } from '../../test/world.ts';
 import { requireKind } from '../object-of-kind.ts';
 import { cleanUpDefinitions } from './clean-up-definitions.ts';
 import { establishDefinitions } from './establish-definitions.ts';
@@ -61,18 +61,8 @@ function serve(): void {
 
 /** Begins a term of the controllers. */
 function work(): void {
-  const term = new AbortController();
-  const { log } = createRecordedLog();
-  const options = {
-    ...{ api: registry.api, clock, random: seededRandom(2), log },
-    signal: term.signal,
-    measures: recordedMeasures(),
-  };
-  const ended = Promise.all([establishDefinitions(options), cleanUpDefinitions(options)]);
-  closing.unshift(async () => {
-    term.abort(new Error('the term is over'));
-    await ended;
-  });
+  for (const controller of [establishDefinitions, cleanUpDefinitions])
+    closing.unshift(beginTerm(controller, { api: registry.api, clock }).stop);
 }
 
 const schema = { openAPIV3Schema: { type: 'object', properties: { spec: { type: 'object' } } } };

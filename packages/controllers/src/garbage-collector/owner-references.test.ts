@@ -18,7 +18,7 @@ const kind = defineKind({
   ],
 });
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the resolver reads only the kind
-const resources = kind.versions.map((served) => ({ kind, served }) as Resource);
+const resources = kind.versions.map((served) => ({ kind, stored: kind, served }) as Resource);
 const resource = requireValue(resources[0]);
 
 test.each([

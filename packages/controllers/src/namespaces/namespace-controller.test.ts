@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { seededRandom } from '@cluster-apiserver/base';
 import { namespaceKind } from '@cluster-apiserver/kinds';
 import { encodeProtobuf } from '@cluster-apiserver/model/codec';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
@@ -19,9 +18,8 @@ import {
   untimed,
 } from '../../test/objects.ts';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
-import { createRecordedLog, type LoggedEvent } from '../../test/recorded-log.ts';
+import { beginTerm, type Term } from '../../test/term.ts';
 import { quietTurns, until } from '../../test/turns.ts';
-import { recordedMeasures } from '../../test/world.ts';
 import { drainNamespaces } from './namespace-controller.ts';
 
 let clock: FakeClock;
@@ -57,31 +55,15 @@ async function names(plural: string): Promise<string[]> {
   return objects.map(({ metadata: { namespace = '', name } }) => `${namespace}/${name}`);
 }
 
-interface Term {
-  readonly events: readonly LoggedEvent[];
-  readonly measured: { readonly unreadable: number };
-}
-
 /** Begins a term of a replica that works on this store. */
 function work(through: FollowedStore = store): Term {
-  const { log, events } = createRecordedLog();
-  const term = new AbortController();
   const replica = open(through);
-  const measures = recordedMeasures();
-  const ended = drainNamespaces({
-    api: replica.api,
-    clock,
-    random: seededRandom(2),
-    signal: term.signal,
-    log,
-    measures,
-  });
+  const term = beginTerm(drainNamespaces, { api: replica.api, clock });
   running.push(async () => {
-    term.abort(new Error('the term is over'));
-    await ended;
+    await term.stop();
     await replica.cache.close();
   });
-  return { events, measured: measures.last };
+  return term;
 }
 
 async function conditionMessages(name: string): Promise<(string | undefined)[]> {
@@ -332,7 +314,5 @@ describe('what cannot be read', () => {
 
 test('a server without namespaces has nothing to drain', async () => {
   const api = fixedApi(registry.api.current.resources.filter(({ kind }) => kind !== namespaceKind));
-  const { signal } = new AbortController();
-  const measures = recordedMeasures();
-  await drainNamespaces({ api, clock, random: seededRandom(1), signal, log: createRecordedLog().log, measures });
+  await beginTerm(drainNamespaces, { api, clock }).ended;
 });

@@ -1,11 +1,9 @@
-import { seededRandom } from '@cluster-apiserver/base';
 import type { ClusterRole } from '@cluster-apiserver/kinds';
 import type { PolicyRule } from '@cluster-apiserver/model';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { type PolicyWorld, policyWorld, ruleFor } from '../../test/policy-world.ts';
-import { createRecordedLog, type LoggedEvent } from '../../test/recorded-log.ts';
+import { beginTerm, type Term } from '../../test/term.ts';
 import { quietTurns, until } from '../../test/turns.ts';
-import { recordedMeasures } from '../../test/world.ts';
 import { aggregateClusterRoles } from './aggregate-cluster-roles.ts';
 
 let world: PolicyWorld;
@@ -19,23 +17,10 @@ afterEach(async () => {
   await world.close();
 });
 
-function work(): { readonly events: readonly LoggedEvent[] } {
-  const { log, events } = createRecordedLog();
-  const term = new AbortController();
-  const { clock } = world;
-  const ended = aggregateClusterRoles({
-    api: world.open().api,
-    clock,
-    random: seededRandom(2),
-    signal: term.signal,
-    log,
-    measures: recordedMeasures(),
-  });
-  stops.push(async () => {
-    term.abort(new Error('the term is over'));
-    await ended;
-  });
-  return { events };
+function work(): Term {
+  const term = beginTerm(aggregateClusterRoles, { api: world.open().api, clock: world.clock });
+  stops.push(term.stop);
+  return term;
 }
 
 const role = (name: string, labels: object, rules: readonly PolicyRule[]): Promise<void> =>

@@ -6,11 +6,10 @@
  * account is deleted is reconciled again, and goes. What is written depends on the state that was decided on.
  */
 import { type Secret, serviceAccountNameAnnotation, serviceAccountTokenType } from '@cluster-apiserver/kinds';
-import { StatusError } from '@cluster-apiserver/model';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
-import { type CachedObject, deleteObject, type Resource, type StoredObject } from '@cluster-apiserver/registry';
+import type { CachedObject, Resource, StoredObject } from '@cluster-apiserver/registry';
 import { type ItemChange, itemKey, textOfItemKey } from '@cluster-apiserver/storage';
-import { changeObject } from '../change-object.ts';
+import { changeObject, deleteUnlessChanged } from '../change-object.ts';
 import { isLoaded, readable, readBarrier } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
 import {
@@ -21,7 +20,7 @@ import {
   runController,
 } from '../run-controller.ts';
 
-const uidAnnotation = 'kubernetes.io/service-account.uid';
+export const uidAnnotation = 'kubernetes.io/service-account.uid';
 
 /** The writer, in managedFields, as in Kubernetes. */
 const manager = 'kube-controller-manager';
@@ -127,14 +126,8 @@ class TokenSecrets implements Reconciler {
 
   async #delete({ key, namespace, name, uid }: StoredObject): Promise<void> {
     const { log } = this.#options;
-    const options = { namespace, dryRun: false, preconditions: { uid } };
-    try {
-      await deleteObject(this.#secrets, name, options, this.#context.call());
-    } catch (error) {
-      // It is gone already, or another one has its name.
-      if (!(error instanceof StatusError && (error.reason === 'NotFound' || error.reason === 'Conflict'))) throw error;
-    }
-    log.debug(2, 'deleted a token secret without its service account', { secret: textOfItemKey(key) });
+    if (await deleteUnlessChanged(this.#secrets, { namespace, name, uid }, this.#context.call()))
+      log.debug(2, 'deleted a token secret without its service account', { secret: textOfItemKey(key) });
   }
 
   /** Adds what is missing, and replaces other root certificates. */
@@ -177,12 +170,12 @@ class TokenSecrets implements Reconciler {
   }
 }
 
-const tokenSecret = (item: CachedObject | undefined): StoredObject | undefined => {
+export const tokenSecret = (item: CachedObject | undefined): StoredObject | undefined => {
   const stored = readable(item);
   return stored?.fields?.['type'] === serviceAccountTokenType ? stored : undefined;
 };
 
-function accountKeyOf(namespace: string, { metadata }: Secret): string | undefined {
+export function accountKeyOf(namespace: string, { metadata }: Secret): string | undefined {
   const name = metadata.annotations?.[serviceAccountNameAnnotation];
   return name === undefined ? undefined : itemKey(`${namespace}/${name}`);
 }

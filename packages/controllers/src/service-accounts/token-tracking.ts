@@ -4,6 +4,8 @@ import { keepInEachNamespace } from '../in-each-namespace.ts';
 import { requireKind } from '../object-of-kind.ts';
 import type { ControllerOptions, ControllerServices } from '../run-controller.ts';
 
+export const trackingName = 'kube-apiserver-legacy-service-account-token-tracking';
+
 /**
  * Keeps the ConfigMap that tells since when secrets are labeled with the last use of their tokens: without a label, a token
  * has not been used since then.
@@ -17,11 +19,11 @@ export async function keepTokenTracking(options: ControllerOptions & ControllerS
   };
   await keepInEachNamespace(options, {
     kind: 'ConfigMap',
-    name: 'kube-apiserver-legacy-service-account-token-tracking',
+    name: trackingName,
     isIn: (namespace) => namespace === 'kube-system',
     draft,
     repair,
   });
 }
 
-const isDate = (text = ''): boolean => /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text));
+export const isDate = (text = ''): boolean => /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text));

@@ -23,16 +23,25 @@ import { itemsOf, schemasPerStep } from './schema-parts.ts';
  * maps have none of their own.
  */
 export function* validateDefaults(root: JsonSchema, patterns: SchemaPatterns, problems: Problems): SyncTask<void> {
-  if (!hasDefault(root)) return;
+  if (!(yield* hasDefault(root))) return;
   const compiled = yield* compileSchema(root, { withoutDefaults: true, patterns });
   // Rules that do not compile are a problem of their own.
   const rules = yield* compileRules(compiled, problems.aside());
   yield* new DefaultCheck(patterns).schema(root, compiled, rules, undefined, problems);
 }
 
-const hasDefault = (json: JsonSchema): boolean =>
-  json.default !== undefined ||
-  [itemsOf(json), ...Object.values(json.properties ?? {})].some((inner) => inner && hasDefault(inner));
+function* hasDefault(root: JsonSchema): SyncTask<boolean> {
+  const open = [root];
+  for (let count = 1; ; count++) {
+    const schema = open.pop();
+    if (!schema) return false;
+    if (schema.default !== undefined) return true;
+    if (count % schemasPerStep === 0) yield;
+    const items = itemsOf(schema);
+    if (items) open.push(items);
+    for (const property of Object.values(schema.properties ?? {})) open.push(property);
+  }
+}
 
 /** From a value up to the embedded resource whose metadata, kind or apiVersion it is a part of. */
 type Around = (value: unknown) => object;
@@ -100,17 +109,17 @@ function* compilePart(json: JsonSchema, patterns: SchemaPatterns): SyncTask<Sche
 }
 
 function* validateDefault(value: unknown, schema: Schema, at: Problems): SyncTask<void> {
-  if (!pruneDefault(value, schema, at)) return;
+  if (!(yield* pruneDefault(value, schema, at))) return;
   const before = at.count;
   // Duplicates in lists are not looked at: what was so before may stay.
   yield* validateParts(schema, value, value, at);
   if (at.count === before) yield* validateValue(schema, value, undefined, at);
 }
 
-function pruneDefault(value: unknown, schema: Schema, at: Problems): boolean {
+function* pruneDefault(value: unknown, schema: Schema, at: Problems): SyncTask<boolean> {
   try {
     let hasUnknown = false;
-    decodeValue(schema, value, () => (hasUnknown = true));
+    yield* decodeValue(schema, value, () => (hasUnknown = true));
     if (hasUnknown) at.invalid(value, 'must not have unknown fields');
     return true;
   } catch (error) {

@@ -2,6 +2,7 @@ import type { SyncTask } from '@cluster-apiserver/base';
 import type { Problems } from '@cluster-apiserver/model';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import { type FieldPlace, findField } from './field-path.ts';
+import { pathCharactersMax } from '../json-path.ts';
 import { schemasPerStep } from './schema-parts.ts';
 
 /** Each is kept in memory for every object. */
@@ -19,6 +20,10 @@ export function* validateSelectableFields(
   for (const [index, { jsonPath }] of fields.entries()) {
     if (index % schemasPerStep === 0) yield;
     const at = problems.at(index, 'jsonPath');
+    if (jsonPath.length > pathCharactersMax) {
+      at.tooManyCharacters(pathCharactersMax);
+      continue;
+    }
     const found = jsonPath === '' ? undefined : findField(jsonPath, schema, { allowsBrackets: false });
     if (found === undefined) at.required();
     else if (typeof found === 'string') at.invalid(jsonPath, `is an invalid path: ${found}`);

@@ -247,8 +247,30 @@ test.each<[string, JsonSchema]>([
 describe('no step of a hostile schema takes long', () => {
   const deep = (levels: number): JsonSchema =>
     levels === 0 ? text : { type: 'object', properties: { a: deep(levels - 1) }, default: {} };
+  const wide = <T>(count: number, value: () => T): Record<string, T> =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, value()]));
   const alternatives = Array.from({ length: 20_000 }, () => ({ minLength: 1 }));
   const patterns = Array.from({ length: 200 }, (_, index) => ({ pattern: `(\\pL{1,50}${index}){1,10}` }));
+  test.each<[string, JsonSchema, string]>([
+    [
+      'properties',
+      { type: 'object', properties: wide(2_001, () => text) },
+      'f.properties: Too many: 2001: must have at most 2000 items',
+    ],
+    [
+      'names of members that are required',
+      { type: 'object', allOf: [{ required: Array.from({ length: 2_001 }, (_, index) => `r${index}`) }] },
+      'f.allOf[0].required: Too many: 2001: must have at most 2000 items',
+    ],
+    [
+      'values of a default',
+      { 'x-kubernetes-preserve-unknown-fields': true, default: wide(25_001, () => 1) },
+      'f.default: Forbidden: may not hold more than 25000 values',
+    ],
+  ])('because there is a limit of %s', (_, schema, error) => {
+    expect(fieldErrorsOf(schema)).toEqual([error]);
+  });
+
   test('and its patterns together are bounded', () => {
     const long = Array.from({ length: 60 }, (_, index) => ({ pattern: `${'a?'.repeat(4_900)}${index}` }));
     const errors = fieldErrorsOf({ type: 'string', anyOf: [...long, ...long] });
@@ -261,7 +283,8 @@ describe('no step of a hostile schema takes long', () => {
 
   test.each<[string, JsonSchema]>([
     ['deep', deep(240)],
-    ['wide', { type: 'object', properties: Object.fromEntries(alternatives.map((_, index) => [`p${index}`, text])) }],
+    ['wide', { type: 'object', properties: wide(10, () => ({ type: 'object', properties: wide(2_000, () => text) })) }],
+    ['of a default', { 'x-kubernetes-preserve-unknown-fields': true, default: wide(1_000, () => ({ a: [1, {}] })) }],
     ['of alternatives', { type: 'string', allOf: alternatives, default: 'x' }],
     ['of patterns', { type: 'string', anyOf: patterns }],
   ])('%s', (_, schema) => {

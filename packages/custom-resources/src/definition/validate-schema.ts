@@ -6,6 +6,7 @@ import type { JsonSchema } from '../schema/json-schema.ts';
 import { SchemaPatterns } from '../schema/schema-patterns.ts';
 import { validateDefaults } from './defaults.ts';
 import { findUnreadable, validateRestrictions } from './restrictions.ts';
+import { validateSizes } from './sizes.ts';
 import { validateStructure } from './structure.ts';
 
 export interface SchemaOptions {
@@ -24,6 +25,9 @@ export function* validateSchema(
   const before = problems.count;
   if (hasStatus) validateRootWithStatus(schema, problems);
   if (isStored) return;
+  const beforeSizes = problems.count;
+  yield* validateSizes(schema, problems);
+  if (problems.count > beforeSizes) return;
   if (schema.nullable) problems.at('nullable').forbidden('nullable cannot be true at the root');
   const unreadable = yield* findUnreadable(schema);
   const patterns = new SchemaPatterns();

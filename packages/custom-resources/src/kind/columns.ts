@@ -7,7 +7,7 @@ import {
   type KubeObject,
   nameColumn,
 } from '@cluster-apiserver/model/kind';
-import { type JsonPath, JsonPathError, parseJsonPath } from '../json-path.ts';
+import { findJsonPath, type JsonPath } from '../json-path.ts';
 import type { DefinedColumn } from './definition.ts';
 
 /** In the words of kube-apiserver, which clients show. */
@@ -25,25 +25,19 @@ export const metadataColumns: readonly [Column<KubeObject>, Column<KubeObject>] 
   },
 ];
 
+/** Values that the columns of a row may visit together. */
+const rowVisitsMax = 50_000;
+
 /** The columns of a version. One that cannot be read ends the columns, as in kube-apiserver. */
 export function columnsOf(defined: readonly DefinedColumn[] = []): readonly Column<KubeObject>[] {
   if (defined.length === 0) return metadataColumns;
   const columns: Column<KubeObject>[] = [metadataColumns[0]];
   for (const declared of defined) {
-    const path = findPath(declared.jsonPath);
+    const path = findJsonPath(declared.jsonPath, rowVisitsMax / defined.length);
     if (!path) break;
     columns.push(columnOf(declared, path));
   }
   return columns;
-}
-
-function findPath(text: string): JsonPath | undefined {
-  try {
-    return parseJsonPath(text);
-  } catch (error) {
-    if (error instanceof JsonPathError) return undefined;
-    throw error;
-  }
 }
 
 function columnOf({ name, type, format, description, priority = 0, jsonPath }: DefinedColumn, path: JsonPath) {

@@ -31,7 +31,7 @@ import { compileRules } from '../rules/compile-rules.ts';
 import type { RuleNode } from '../rules/rule-node.ts';
 import { validateRules } from '../rules/validate-rules.ts';
 import { compileSchema } from '../schema/compile-schema.ts';
-import { type JsonPath, parseJsonPath } from '../json-path.ts';
+import { findJsonPath, type JsonPath } from '../json-path.ts';
 import { columnsOf } from './columns.ts';
 import type { Definition, DefinedVersion, ScalePaths } from './definition.ts';
 import { publicationOfKind, publicationOfList } from './open-api.ts';
@@ -77,13 +77,16 @@ export function* customKind(
     unknownSelectorField: (name: string) => `field label not supported: ${name}`,
   };
   const stored = yield* versionOf(common, storage, all);
+  yield;
+  const shape = shapeOf(storage, all, conversion);
+  yield;
   const versionsOfKind: ApiVersion[] = [];
   const shared = {
     qualifiedFinalizers: false,
     updateNeedsVersion: true,
     versions: versionsOfKind,
     conversion: conversion ?? renamingVersions,
-    storage: { prefix: `${group}/${plural}`, form: structuralForm, shape: shapeOf(storage, all, conversion) },
+    storage: { prefix: `${group}/${plural}`, form: structuralForm, shape },
     definition: `${plural}.${group}`,
     prepare: (written: KubeObject, current: KubeObject | undefined, { served, subresource }: WriteContext) => {
       // By a webhook, writes are decided in the served version.
@@ -202,6 +205,7 @@ function* validateObject(
   if (!status) yield* validateValue(schema, written, current, problems);
   else if (written['status'] !== undefined)
     yield* validateValue(status, written['status'], current?.['status'], problems.at('status'));
+  yield;
   if (scale) validateScale(scale, written, problems);
   yield* validateParts(schema, written, current, problems);
   if (rules) yield* validateRules(rules, written, current, problems, warn);
@@ -261,13 +265,13 @@ const shapeOf = (
   return hash('sha256', JSON.stringify([name, schema, fields, conversion !== undefined]));
 };
 
-/** The values of all fields that one of the versions lets clients select by. */
+/** The values of all fields that one of the versions lets clients select by; empty for a name that no path can have. */
 function selectorOf(versions: readonly DefinedVersion[]): Kind['fieldsOf'] {
-  const paths = new Map<string, JsonPath>();
+  const paths = new Map<string, JsonPath | undefined>();
   for (const { selectableFields = [] } of versions)
-    for (const { jsonPath } of selectableFields) paths.set(jsonPath.slice(1), parseJsonPath(jsonPath));
+    for (const { jsonPath } of selectableFields) paths.set(jsonPath.slice(1), findJsonPath(jsonPath));
   if (paths.size === 0) return undefined;
-  return (held) => Object.fromEntries(Array.from(paths, ([name, path]) => [name, textOf(path.first(held))]));
+  return (held) => Object.fromEntries(Array.from(paths, ([name, path]) => [name, textOf(path?.first(held))]));
 }
 
 /** Values compare as texts. */

@@ -3,7 +3,7 @@ import type { KubeObject } from '@cluster-apiserver/model/kind';
 import {
   boolean,
   type Constraints,
-  decode,
+  decodeInSteps,
   double,
   emptied,
   int64,
@@ -115,7 +115,7 @@ class Compiler {
       ...(expressions && { expressions }),
     };
     if (json.default === undefined || this.#withoutDefaults) return constraints;
-    return { ...constraints, default: decodeValue({ ...bare, ...constraints }, json.default, () => {}) };
+    return { ...constraints, default: yield* decodeValue({ ...bare, ...constraints }, json.default, () => {}) };
   }
 
   /** `isWhole`: with what it says about its members and entries, for a part of the rules of another schema. */
@@ -194,8 +194,8 @@ function sharingOf(json: JsonSchema): ListSchema['sharing'] {
 }
 
 /** A value as it stands in objects: with the defaults of what is in it. */
-export function decodeValue(schema: Schema, value: unknown, unknownField: () => void): unknown {
-  const decoded = decode<Record<string, unknown>>(
+export function* decodeValue(schema: Schema, value: unknown, unknownField: () => void): SyncTask<unknown> {
+  const decoded = yield* decodeInSteps<Record<string, unknown>>(
     { type: 'object', fields: new Map(), atomic: false, rest: schema, structural: plainObject },
     { value },
     unknownField,

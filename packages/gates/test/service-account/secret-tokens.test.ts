@@ -36,6 +36,7 @@ let remembered: Objects;
 let stored: Objects;
 let freshReads: number;
 let used: UsedSecret[];
+let counted: string[];
 
 const secretWith = (content: string, labels?: Readonly<Record<string, string>>): FoundReferent => ({
   ...referent('s-1'),
@@ -65,6 +66,7 @@ beforeEach(async () => {
   remembered = stored = { Secret: secretWith(token), ServiceAccount: accountWith() };
   freshReads = 0;
   used = [];
+  counted = [];
   const finder = { find: async () => keys.verifying, findNewer: async () => [] };
   const clock = fakeClock(nowSeconds * 1000);
   const issuers = ['https://cluster.example', claims.iss];
@@ -77,6 +79,12 @@ beforeEach(async () => {
       },
       clock,
       noteUse: (secret) => void used.push(secret),
+      measures: {
+        all: () => void counted.push('all'),
+        listed: () => void counted.push('listed'),
+        manual: () => void counted.push('manual'),
+        invalid: () => void counted.push('invalid'),
+      },
     },
   );
 });
@@ -180,6 +188,7 @@ describe('a token of a secret', () => {
       },
     });
     expect(used).toHaveLength(1);
+    expect(counted).toEqual(['all', 'invalid']);
   });
 
   test.each([
@@ -202,5 +211,6 @@ describe('a token of a secret', () => {
     const answer = (await answerTo()) as { warning?: string; annotations: object };
     expect(answer.annotations).toMatchObject({ [`authentication.k8s.io/legacy-token-${kind}-secret`]: 's' });
     expect(answer.warning !== undefined).toBe(warns);
+    expect(counted).toEqual(['all', warns ? 'listed' : 'manual']);
   });
 });

@@ -2,7 +2,12 @@ import { createMetrics } from '@cluster-apiserver/telemetry';
 import { describe, expect, test } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
-import { createTokenCaches, createTokenIssuer, requireExistingReferents } from '../../src/index.ts';
+import {
+  createTokenCaches,
+  createTokenIssuer,
+  createSecretTokenMeasures,
+  requireExistingReferents,
+} from '../../src/index.ts';
 import { keysOf } from './keys.ts';
 import { call, nowSeconds, own, pems, referent, robot, url, useAccountTokens } from './use-account-tokens.ts';
 
@@ -170,6 +175,7 @@ describe('its service account', () => {
     const living = requireExistingReferents(cached, {
       clock: tokens.clock,
       noteUse: () => {},
+      measures: createSecretTokenMeasures(createMetrics({ ofProcess: false })),
       find: () => tokens.remembered,
     });
     const token = await issue();
@@ -182,6 +188,7 @@ describe('its service account', () => {
     const broken = requireExistingReferents(tokens.signed, {
       clock: tokens.clock,
       noteUse: () => {},
+      measures: createSecretTokenMeasures(createMetrics({ ofProcess: false })),
       find: async () => Promise.reject(new Error('no storage')),
     });
     await expect(Promise.resolve(broken.authenticateToken(await issue(), call))).rejects.toThrow('no storage');

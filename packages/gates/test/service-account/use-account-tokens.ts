@@ -1,3 +1,4 @@
+import { createMetrics } from '@cluster-apiserver/telemetry';
 import { beforeEach, expect } from '@jest/globals';
 import { callUntil, seededRandom } from '@cluster-apiserver/base';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
@@ -8,6 +9,7 @@ import {
   createKeyFinder,
   createTokenIssuer,
   type FoundReferent,
+  createSecretTokenMeasures,
   requireExistingReferents,
   type ServiceAccountKeys,
   type TokenAuthenticator,
@@ -117,6 +119,7 @@ export function useAccountTokens(): AccountTokens {
       },
       clock,
       noteUse: () => {},
+      measures: createSecretTokenMeasures(createMetrics({ ofProcess: false })),
     });
   });
   return tokens;

@@ -4,40 +4,44 @@ import { bytes, field, int32, object, string, type ValueOf } from '@cluster-apis
 import { subdomainNames } from '@cluster-apiserver/model/validation';
 import { publicationOfPart } from './admission-registration.ts';
 
-const serviceReference = object(
-  {
-    namespace: field(1, string, 'Namespace of the service.', 'always'),
-    name: field(2, string, 'Name of the service.', 'always'),
-    path: field(3, string, 'URL path of the requests.', 'given'),
-    port: field(4, int32, 'Port of the service. Defaults to 443.', 'given'),
-  },
-  {
-    publication: publicationOfPart('ServiceReference', 'A service that webhook requests are sent to.', [
-      'namespace',
-      'name',
-    ]),
-  },
-);
+/** Each group publishes it under its own names. */
+export const clientConfigOf = (publication: typeof publicationOfPart) =>
+  object(
+    {
+      url: field(3, string, 'HTTPS URL of the webhook. Either this or service is set.', 'given'),
+      service: field(
+        1,
+        object(
+          {
+            namespace: field(1, string, 'Namespace of the service.', 'always'),
+            name: field(2, string, 'Name of the service.', 'always'),
+            path: field(3, string, 'URL path of the requests.', 'given'),
+            port: field(4, int32, 'Port of the service. Defaults to 443.', 'given'),
+          },
+          {
+            publication: publication('ServiceReference', 'A service that webhook requests are sent to.', [
+              'namespace',
+              'name',
+            ]),
+          },
+        ),
+        'Service of the webhook. Either this or url is set.',
+        'given',
+      ),
+      caBundle: field(
+        2,
+        bytes,
+        'CA bundle in PEM to verify the certificate of the webhook with. Defaults to the CAs of the system.',
+      ),
+    },
+    { publication: publication('WebhookClientConfig', 'How to call a webhook.') },
+  );
 
-export type ServiceReference = ValueOf<typeof serviceReference>;
-
-export const clientConfig = object(
-  {
-    url: field(3, string, 'HTTPS URL of the webhook. Either this or service is set.', 'given'),
-    service: field(1, serviceReference, 'Service of the webhook. Either this or url is set.'),
-    caBundle: field(
-      2,
-      bytes,
-      'CA bundle in PEM to verify the certificate of the webhook with. Defaults to the CAs of the system.',
-    ),
-  },
-  {
-    publication: publicationOfPart('WebhookClientConfig', 'How to call a webhook.'),
-  },
-);
+export const clientConfig = clientConfigOf(publicationOfPart);
 
 /** Where a webhook is. */
 export type WebhookClientConfig = ValueOf<typeof clientConfig>;
+type ServiceReference = NonNullable<WebhookClientConfig['service']>;
 
 const defaultServicePort = 443;
 

@@ -1,10 +1,20 @@
+import { pathCharactersMax } from '@cluster-apiserver/custom-resources';
 import type { Problems } from '@cluster-apiserver/model';
 import type { DefinitionColumn, Subresources } from './definition-fields.ts';
 
 const types = ['boolean', 'date', 'integer', 'number', 'string'];
 const formats = ['byte', 'date', 'date-time', 'double', 'float', 'int32', 'int64', 'password'];
 
-export function validateColumn({ name, type, format, jsonPath }: DefinitionColumn, problems: Problems): void {
+/** A row of a table evaluates the paths of all of them. */
+const columnsMax = 100;
+
+/** Nowhere if they are those of another version, too. */
+export function validateColumns(columns: readonly DefinitionColumn[], problems: Problems | undefined): void {
+  if (columns.length > columnsMax) problems?.tooMany(columns.length, columnsMax);
+  else problems?.each(columns, validateColumn);
+}
+
+function validateColumn({ name, type, format, jsonPath }: DefinitionColumn, problems: Problems): void {
   const oneOf = (choices: readonly string[]): string => `must be one of ${choices.join(',')}`;
   if (name === '') problems.at('name').required();
   if (type === '') problems.at('type').required(oneOf(types));
@@ -17,6 +27,7 @@ export function validateColumn({ name, type, format, jsonPath }: DefinitionColum
 /** Only the first character is checked. */
 function requirePath(path: string, problems: Problems): boolean {
   if (path === '') problems.required();
+  else if (path.length > pathCharactersMax) problems.tooManyCharacters(pathCharactersMax);
   else if (!path.startsWith('.')) problems.invalid(path, 'must be a simple json path starting with .');
   else return true;
   return false;

@@ -6,10 +6,7 @@ import { beginDeletion, prepareDefinition, withDefaults } from './prepare-defini
 import { validateDefinition, validateDefinitionSpec } from './validate-definition.ts';
 import { fromV1beta1, v1beta1 } from './v1beta1.ts';
 
-/**
- * Those with the largest schemas, which describe several pods each, have 60,000 in more than a megabyte. Decoding these takes
- * 15 ms.
- */
+/** Those with the largest schemas, which describe several pods each, have 60,000 in more than a megabyte. */
 const valuesMax = 75_000;
 
 /** Defines a kind of objects, which is served while the definition exists. */

@@ -2,7 +2,6 @@ import type { JsonSchema } from '@cluster-apiserver/custom-resources';
 import type { ObjectOf } from '@cluster-apiserver/model/kind';
 import {
   boolean,
-  bytes,
   int32,
   int64,
   field,
@@ -13,6 +12,7 @@ import {
   time,
   type ValueOf,
 } from '@cluster-apiserver/model/schema';
+import { clientConfigOf } from '../admission-registration/client-config.ts';
 import { publicationOfPart } from './api-extensions.ts';
 import { jsonSchemaProps } from './json-schema-props.ts';
 
@@ -109,33 +109,9 @@ const version = object(
   },
 );
 
-const serviceReference = object(
-  {
-    namespace: field(1, string, 'Namespace of the service.', 'always'),
-    name: field(2, string, 'Name of the service.', 'always'),
-    path: field(3, string, 'URL path of the requests.', 'given'),
-    port: field(4, int32, 'Port of the service. Defaults to 443.', 'given'),
-  },
-  {
-    publication: publicationOfPart('ServiceReference', 'A service that webhook requests are sent to.', [
-      'namespace',
-      'name',
-    ]),
-  },
-);
-
-const clientConfig = object(
-  {
-    url: field(3, string, 'HTTPS URL of the webhook. Either this or service is set.', 'given'),
-    service: field(1, serviceReference, 'Service of the webhook. Either this or url is set.', 'given'),
-    caBundle: field(2, bytes, 'CA bundle in PEM to verify the certificate of the webhook with.'),
-  },
-  { publication: publicationOfPart('WebhookClientConfig', 'How to call a webhook.') },
-);
-
 const webhookConversion = object(
   {
-    clientConfig: field(2, clientConfig, 'How to call the webhook.', 'given'),
+    clientConfig: field(2, clientConfigOf(publicationOfPart), 'How to call the webhook.', 'given'),
     conversionReviewVersions: field(
       3,
       list(string, 'atomic'),

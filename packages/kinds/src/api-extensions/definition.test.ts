@@ -66,6 +66,8 @@ test('a version in which objects were stored stays among those of the status', (
   ]);
 });
 
+const manyOf = <T>(one: T, count: number): T[] => Array.from({ length: count }, () => one);
+
 describe('a spec is refused', () => {
   test.each<[string, object, string[]]>([
     [
@@ -93,6 +95,40 @@ describe('a spec is refused', () => {
         'spec.names.singular: Invalid value: "A": …',
         'spec.names.shortNames[1]: Invalid value: "Not": …',
         'spec.names.categories[0]: Invalid value: "-": …',
+      ],
+    ],
+    [
+      'with too many names, versions or columns',
+      {
+        ...withNames({ shortNames: manyOf('a', 101), categories: manyOf('a', 101) }),
+        ...withVersions(
+          ...Array.from({ length: 101 }, (_, index) => ({ name: `v${index + 1}`, storage: index === 0 })),
+        ),
+      },
+      [
+        'spec.versions: Too many: 101: must have at most 100 items',
+        'spec.names.shortNames: Too many: 101: must have at most 100 items',
+        'spec.names.categories: Too many: 101: must have at most 100 items',
+      ],
+    ],
+    [
+      'with too many columns, or too long a path',
+      {
+        versions: [
+          { ...version, additionalPrinterColumns: manyOf({ name: 'a', type: 'string', jsonPath: '.a' }, 101) },
+          {
+            ...version,
+            name: 'v2',
+            storage: false,
+            additionalPrinterColumns: [{ name: 'a', type: 'string', jsonPath: '.a'.repeat(501) }],
+            selectableFields: [{ jsonPath: '.a'.repeat(501) }],
+          },
+        ],
+      },
+      [
+        'spec.versions[0].additionalPrinterColumns: Too many: 101: must have at most 100 items',
+        'spec.versions[1].additionalPrinterColumns[0].JSONPath: Too long: may not be more than 1000 characters',
+        'spec.versions[1].selectableFields[0].jsonPath: Too long: may not be more than 1000 characters',
       ],
     ],
     [
@@ -277,10 +313,10 @@ test('a write warns of formats that are new to the definition', () => {
   expect(kind.warnings?.(withFormats('a', 'c'), withFormats('a'))).toEqual(['unrecognized format "c"']);
 });
 
-describe('thousands are validated in steps', () => {
+describe('what may be many is validated in steps', () => {
   const many = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
   test.each<[string, object]>([
-    ['versions', withVersions(...many(2_000, () => ({})))],
+    ['versions', withVersions(...many(100, () => ({})))],
     ['selectable fields', withVersion({ schema: selectable, ...selecting(...many(10_000, () => '.spec.a')) })],
   ])('%s', (_, changes) => {
     const task = problemsOf(made({ spec: { ...spec, ...changes } }));

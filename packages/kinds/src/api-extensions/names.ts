@@ -2,6 +2,9 @@ import type { Problems } from '@cluster-apiserver/model';
 import { dnsWordLabel } from '@cluster-apiserver/model/validation';
 import type { DefinitionNames } from './definition-fields.ts';
 
+/** Of short names and of categories, each. Discovery repeats them for every resource of the kind. */
+const aliasesMax = 100;
+
 /** Validates the names in a spec, where some are required, or those in a status. */
 export function validateNames(names: DefinitionNames, problems: Problems): void {
   const { plural, singular = '', kind, listKind = '', shortNames = [], categories = [] } = names;
@@ -17,10 +20,14 @@ export function validateNames(names: DefinitionNames, problems: Problems): void 
   if (singular) requireLabel(problems.at('singular'), singular);
   if (kind) requireKind(problems.at('kind'), kind);
   if (listKind) requireKind(problems.at('listKind'), listKind);
-  problems.at('shortNames').each(shortNames, (name, at) => requireLabel(at, name));
+  const requireAliases = (at: Problems, aliases: readonly string[]): void => {
+    if (aliases.length > aliasesMax) at.tooMany(aliases.length, aliasesMax);
+    else at.each(aliases, (name, place) => requireLabel(place, name));
+  };
+  requireAliases(problems.at('shortNames'), shortNames);
   // Otherwise an object and a list would have the same kind.
   if (kind && kind === listKind) problems.at('listKind').invalid(listKind, 'kind and listKind may not be the same');
-  problems.at('categories').each(categories, (name, at) => requireLabel(at, name));
+  requireAliases(problems.at('categories'), categories);
 }
 
 export function requireNames(names: DefinitionNames, problems: Problems): void {

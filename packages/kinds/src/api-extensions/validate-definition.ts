@@ -11,6 +11,9 @@ import type { CustomResourceDefinition, DefinitionSpec } from './definition-fiel
 import { requireNames, validateNames } from './names.ts';
 import { validateVersions } from './versions.ts';
 
+/** Versions that came and went, too. */
+const storedVersionsMax = 1_000;
+
 /** Validates what takes no time. */
 export function validateDefinition(
   definition: CustomResourceDefinition,
@@ -23,6 +26,8 @@ export function validateDefinition(
   if (!current && metadata.name && metadata.name !== name)
     problems.at('metadata', 'name').invalid(metadata.name, 'must be spec.names.plural+"."+spec.group');
   validateNames(status.acceptedNames, problems.at('status', 'acceptedNames'));
+  const { length } = status.storedVersions ?? [];
+  if (length > storedVersionsMax) problems.at('status', 'storedVersions').tooMany(length, storedVersionsMax);
   if (subresource !== undefined) return;
   validateStoredVersions(definition, problems.at('status', 'storedVersions'));
   validateApproval(definition, current, problems);
@@ -38,6 +43,7 @@ export function* validateDefinitionSpec(
   problems: Problems,
 ): SyncTask<void> {
   const { spec } = definition;
+  yield;
   if (current && sameJson(spec, current.spec)) return;
   yield;
   const at = problems.at('spec');

@@ -3,7 +3,7 @@ import { validateSchema, validateSelectableFields } from '@cluster-apiserver/cus
 import type { Problems } from '@cluster-apiserver/model';
 import { sameJson } from '@cluster-apiserver/model/json';
 import { dnsWordLabel, isPrintable } from '@cluster-apiserver/model/validation';
-import { validateColumn, validateScale } from './columns.ts';
+import { validateColumns, validateScale } from './columns.ts';
 import type { DefinitionVersion } from './definition-fields.ts';
 
 /** The parts that errors name at the spec, as the form does in which upstream holds definitions, if all versions have them in common. */
@@ -15,8 +15,20 @@ const parts = {
 } as const;
 type Part = keyof typeof parts;
 
-/** What is the same in all versions is validated once. `before`: as they are stored. */
+/** Each has a schema, routes and documents of its own. */
+const versionsMax = 100;
+/** `before`: as they are stored. */
 export function* validateVersions(
+  versions: readonly DefinitionVersion[],
+  before: readonly DefinitionVersion[],
+  problems: Problems,
+): SyncTask<void> {
+  if (versions.length > versionsMax) problems.at('versions').tooMany(versions.length, versionsMax);
+  else yield* validateAll(versions, before, problems);
+}
+
+/** What is the same in all versions is validated once. */
+function* validateAll(
   versions: readonly DefinitionVersion[],
   before: readonly DefinitionVersion[],
   problems: Problems,
@@ -46,7 +58,7 @@ export function* validateVersions(
     }
     const subresourcesAt = placeOf('subresources');
     if (version.subresources && subresourcesAt) validateScale(version.subresources, subresourcesAt);
-    placeOf('additionalPrinterColumns')?.each(version.additionalPrinterColumns ?? [], validateColumn);
+    validateColumns(version.additionalPrinterColumns ?? [], placeOf('additionalPrinterColumns'));
     const fields = version.selectableFields ?? [];
     const fieldsAt =
       common.has('schema') || !common.has('selectableFields') ? placeOf('selectableFields') : at.at('selectableFields');

@@ -50,7 +50,10 @@ function renew(stored: Buffer, kind: StoredVersions): Renewed {
   const version = typeof value === 'object' && value !== null ? versionOf(versions, value) : undefined;
   if (typeof value !== 'object' || value === null || !version)
     throw new TypeError(`it is no ${present.kind} of ${present.apiVersion}`);
-  const held = decode(version.schema, value, () => {}, { hugeDefaults: 'omitted' });
+  const held = decode(version.schema, value, () => {}, {
+    hugeDefaults: 'omitted',
+    storedBytes: stored.length,
+  });
   if (version === present) return { value: bytesOf(encodeStored(held)), object: held };
   if (!conversion.isImmediate) return { value: bytesOf(encodeStored(held)), object: held, isFormer: true };
   const object = conversion.convert(held, version, present);

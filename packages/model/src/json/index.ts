@@ -11,6 +11,7 @@ export {
   boundsOfKind,
   type JsonBounds,
   type JsonScan,
+  jsonValuesMax,
   NestedTooDeepError,
   nestingMax,
   scanJson,

@@ -34,6 +34,12 @@ test('the entries of an outermost list may hold more values, up to a number of e
   expect(() => scan(`[${'{},'.repeat(5)}{}]`)).toThrow('more than 4 values');
 });
 
+test('an object may have a limit of members, which is named with its path', () => {
+  const bounds = { ...clientBounds, membersMax: 2 };
+  expect(scanJson('{"a":{"b":1,"c":2},"d":3}', bounds).values).toBe(4);
+  expect(() => scanJson('{"a":[{"b":1,"c":2,"d":3}]}', bounds)).toThrow('a[0]: it holds more than 2 members');
+});
+
 test('duplicates are listed as long as their paths are not too long together', () => {
   expect(scanJson(`{${'"k":0,'.repeat(5_000)}"k":0}`).duplicates).toHaveLength(5_000);
   const many = scanJson(`{"${'o'.repeat(500)}":{${'"k":0,'.repeat(20_000)}"k":0}}`).duplicates;

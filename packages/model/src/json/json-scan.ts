@@ -43,37 +43,39 @@ export const jsonValuesMax = 25_000;
 
 export class TooManyValuesError extends Error {
   override readonly name = 'TooManyValuesError';
-  constructor(valuesMax: number) {
-    super(`it holds more than ${valuesMax} values`);
+  constructor(max: number, what = 'values', path?: string) {
+    super(`${path ? `${shortened(path)}: ` : ''}it holds more than ${max} ${what}`);
   }
 }
 
 export class NestedTooDeepError extends Error {
   override readonly name = 'NestedTooDeepError';
   constructor(path: string, levelsMax: number) {
-    super(
-      `${path.length <= shownPathMax ? path : `${path.slice(0, shownPathMax)}…`}: nested deeper than ${levelsMax} levels`,
-    );
+    super(`${shortened(path)}: nested deeper than ${levelsMax} levels`);
   }
 }
 
 /** A path is as long as the value is deep, and its beginning identifies the field. */
 const shownPathMax = 100;
+const shortened = (path: string): string => (path.length <= shownPathMax ? path : `${path.slice(0, shownPathMax)}…`);
 
 /** How much a text may hold. */
 export interface JsonBounds {
   readonly valuesMax: number;
   readonly nestingMax: number;
+  /** Members of one object, if it is less: passes over one with more take several times as long for each of them. */
+  readonly membersMax?: number;
   /** The objects of an outermost list may hold some values more, each up to a number of them. */
   readonly entries?: { readonly max: number; readonly values: number };
 }
 
 export const clientBounds: JsonBounds = { valuesMax: jsonValuesMax, nestingMax };
 /** Of an object, of a kind that may have its own bound. */
-export const boundsOfKind = ({ valuesMax = jsonValuesMax }: { readonly valuesMax?: number }): JsonBounds => ({
-  ...clientBounds,
-  valuesMax,
-});
+export const boundsOfKind = ({ valuesMax }: { readonly valuesMax?: number }): JsonBounds =>
+  valuesMax === undefined ? clientBounds : { ...clientBounds, valuesMax, membersMax: largeKindMembersMax };
+
+/** Of kinds whose objects may hold more values than others. */
+const largeKindMembersMax = 10_000;
 /** Stored values were bounded when they were written. */
 export const storedBounds: JsonBounds = { valuesMax: Number.POSITIVE_INFINITY, nestingMax: deepestMax };
 
@@ -98,7 +100,7 @@ const backslash = 0x5c;
 
 export function scanJson(
   text: string,
-  { valuesMax, nestingMax: levelsMax, entries }: JsonBounds = clientBounds,
+  { valuesMax, nestingMax: levelsMax, membersMax = valuesMax, entries }: JsonBounds = clientBounds,
 ): JsonScan {
   const duplicates: string[] = [];
   let duplicatesLeft = duplicatesCharactersMax;
@@ -141,7 +143,8 @@ export function scanJson(
             duplicatesLeft -= path.length + 1; // an empty path counts, too
             duplicates.push(path);
           }
-        } else level.keys.push(key);
+        } else if (level.keys.push(key) > membersMax)
+          throw new TooManyValuesError(membersMax, 'members', pathOf(levels.slice(0, -1)));
         keyExpected = false;
       }
       i = end;

@@ -5,8 +5,22 @@
 import { isRawNumber } from '../json/raw-number.ts';
 import { jsonValuesMax } from '../json/json-scan.ts';
 
-/** More than etcd stores of an object. */
-const charactersMax = 3 * 2 ** 20;
+interface DefaultsBounds {
+  readonly valuesMax: number;
+  readonly charactersMax: number;
+}
+
+/** Of an object that is written: more than etcd stores of one. */
+export const writtenDefaults: DefaultsBounds = { valuesMax: jsonValuesMax, charactersMax: 3 * 2 ** 20 };
+
+/**
+ * Of an object that is read. Memory holds its defaults, and a change of a definition may add them to each of many objects:
+ * so they are bounded by what is stored.
+ */
+export const readDefaults = (storedBytes: number): DefaultsBounds => ({
+  valuesMax: Math.min(writtenDefaults.valuesMax, 500 + storedBytes),
+  charactersMax: Math.min(writtenDefaults.charactersMax, 16 * 2 ** 10 + 4 * storedBytes),
+});
 
 interface Size {
   readonly values: number;
@@ -14,17 +28,24 @@ interface Size {
 }
 
 export class AddedDefaults {
+  readonly #bounds: DefaultsBounds;
   #values = 0;
   #characters = 0;
 
-  /** What is wrong once the defaults are too large together. */
+  constructor(bounds: DefaultsBounds) {
+    this.#bounds = bounds;
+  }
+
+  /** What is wrong if the defaults would be too large together with this one, which is left out then. */
   add(value: unknown): string | undefined {
-    const { values, characters } = sizeOf(value);
-    this.#values += values;
-    this.#characters += characters;
-    if (this.#values > jsonValuesMax) return `the defaults of its schema would add more than ${jsonValuesMax} values`;
-    if (this.#characters > charactersMax)
-      return `the defaults of its schema would add more than ${charactersMax} characters`;
+    const { valuesMax, charactersMax } = this.#bounds;
+    const size = sizeOf(value);
+    const values = this.#values + size.values;
+    const characters = this.#characters + size.characters;
+    if (values > valuesMax) return `the defaults of its schema would add more than ${valuesMax} values`;
+    if (characters > charactersMax) return `the defaults of its schema would add more than ${charactersMax} characters`;
+    this.#values = values;
+    this.#characters = characters;
     return undefined;
   }
 }

@@ -1,11 +1,12 @@
-import { getOwn, setOwn, unreachable } from '@cluster-apiserver/base';
+import { getOwn, setOwn, type SyncTask, unreachable } from '@cluster-apiserver/base';
 import { isJsonObject, type JsonObject } from '../json/json-object.ts';
 import { type Integer, integerOf, isRawNumber, numberOf, type RawNumber, rawNumber } from '../json/raw-number.ts';
 import { parseQuantity } from '../quantity.ts';
 import { formatPath, type Path, Problems, type Step } from '../problems.ts';
 import { StatusError } from '../status.ts';
 import { parseMicroTime, parseTime } from '../time.ts';
-import { AddedDefaults } from './added-defaults.ts';
+import { countValues } from '../validation/values.ts';
+import { AddedDefaults, readDefaults, writtenDefaults } from './added-defaults.ts';
 import { decodeBase64 } from './base64.ts';
 import {
   memberSchema,
@@ -32,6 +33,29 @@ export function decode<Value>(
   return decoder.root(schema, value) as Value;
 }
 
+/** The same in steps, each of some thousand values at most, or of the members of one object. */
+export function* decodeInSteps<Value>(
+  schema: ObjectSchema<Value>,
+  value: unknown,
+  unknownField: (path: Path) => void,
+  options: Omit<DecodeOptions, 'problems'> = {},
+): SyncTask<Value> {
+  const decoder = new Decoder(unknownField, options);
+  if (countValues(value, valuesPerStep) > valuesPerStep) {
+    decoder.measure(value);
+    yield;
+    yield* decoder.decodeParts(schema, value);
+  }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as above
+  return decoder.root(schema, value) as Value;
+}
+
+/** Values that are decoded in one step, which takes a millisecond or two. */
+const valuesPerStep = 2_000;
+
+/** Smaller parts are not counted one by one. */
+const measuredValuesMin = 100;
+
 export interface DecodeOptions {
   /** In structural objects: what is applied may set no field to null, and validation has to see it. */
   readonly keepsNulls?: boolean;
@@ -42,6 +66,8 @@ export interface DecodeOptions {
    * it can be read and deleted. In a default they stay, for it is bounded where it is added.
    */
   readonly hugeDefaults?: 'refused' | 'omitted' | 'added';
+  /** The size of the stored value that is read, which bounds what its defaults add. */
+  readonly storedBytes?: number;
   /**
    * Takes all that is wrong in declared objects, also by the rules of their values; in place of a value of a wrong type is
    * an empty one. Without it the first value of a wrong type ends the decoding, and values are not validated.
@@ -68,22 +94,62 @@ class Decoder {
   readonly #keepsNulls: boolean;
   readonly #addsDefaults: boolean;
   readonly #hugeDefaults: DecodeOptions['hugeDefaults'];
-  readonly #added = new AddedDefaults();
+  readonly #added: AddedDefaults;
   readonly #problems: Problems | undefined;
+  /** Parts of a large value that have been decoded, with what they were decoded by. */
+  readonly #parts = new Map<object, { readonly by: unknown; readonly decoded: unknown }>();
+  /** The values in the larger of them. */
+  readonly #sizes = new Map<object, number>();
+  #valuesOfStep = 0;
 
   constructor(
     unknownField: (path: Path) => void,
-    { keepsNulls = false, addsDefaults = true, hugeDefaults = 'refused', problems }: DecodeOptions,
+    { keepsNulls = false, addsDefaults = true, hugeDefaults = 'refused', storedBytes, problems }: DecodeOptions,
   ) {
     this.#unknownField = unknownField;
     this.#keepsNulls = keepsNulls;
     this.#addsDefaults = addsDefaults;
     this.#hugeDefaults = hugeDefaults;
+    this.#added = new AddedDefaults(storedBytes === undefined ? writtenDefaults : readDefaults(storedBytes));
     this.#problems = problems;
   }
 
   root(schema: ObjectSchema, value: unknown): unknown {
     return this.#problems ? this.#validated(schema, value, this.#problems) : this.object(schema, value);
+  }
+
+  /** Counts the values in each part, once: a count of a part with many members takes long. */
+  measure(value: unknown): number {
+    if (typeof value !== 'object' || value === null || isRawNumber(value)) return 1;
+    let size = 1;
+    for (const member of Array.isArray(value) ? value : Object.values(value)) size += this.measure(member);
+    if (size >= measuredValuesMin) this.#sizes.set(value, size);
+    return size;
+  }
+
+  /** Decodes what is in a large value: where it is decoded as a whole, its parts are found. */
+  *decodeParts(schema: Schema, value: unknown, isKept = false): SyncTask<void> {
+    for (const part of partsOf(schema, value, isKept)) {
+      const { step, inner } = part;
+      const size = this.#sizes.get(part.value) ?? measuredValuesMin;
+      if (size > valuesPerStep) {
+        this.#path.push(step);
+        yield* this.decodeParts(inner, part.value, part.isKept);
+        this.#path.pop();
+      }
+      const decoded = part.isKept ? this.#keptAt(step, inner, part.value) : this.#below(step, inner, part.value);
+      this.#parts.set(part.value, { by: part.by, decoded });
+      this.#valuesOfStep += size;
+      if (this.#valuesOfStep < valuesPerStep) continue;
+      this.#valuesOfStep = 0;
+      yield;
+    }
+  }
+
+  #partOf(by: unknown, value: unknown): unknown {
+    if (this.#parts.size === 0 || typeof value !== 'object' || value === null) return undefined;
+    const part = this.#parts.get(value);
+    return part?.by === by ? part?.decoded : undefined;
   }
 
   object(schema: ObjectSchema, value: unknown): Record<string, unknown> {
@@ -116,6 +182,8 @@ class Decoder {
   #below(step: Step, schema: Schema, value: unknown): unknown {
     // Most fields are texts, which need no step.
     if (schema.type === 'string' && typeof value === 'string' && !schema.validate) return value;
+    const part = this.#partOf(schema, value);
+    if (part !== undefined) return part;
     this.#path.push(step);
     const decoded = this.#problems ? this.#validated(schema, value, this.#problems) : this.#value(schema, value);
     this.#path.pop();
@@ -196,7 +264,7 @@ class Decoder {
         continue;
       }
       const field = schema.fields.get(name);
-      const isStrict = field && (isDeclared(member) || (embeddedResource && typeNames.has(name)));
+      const isStrict = field && isStrictIn(embeddedResource, name, member);
       const raw = getOwn(source, name);
       const value = isStrict ? this.#field(field, raw) : this.#keptAt(name, member, raw);
       if (value !== undefined) setOwn(out, name, value);
@@ -205,6 +273,8 @@ class Decoder {
   }
 
   #keptAt(step: Step, schema: Schema, value: unknown): unknown {
+    const part = this.#partOf(schema, value);
+    if (part !== undefined) return part;
     this.#path.push(step);
     const kept = this.#kept(schema, value);
     this.#path.pop();
@@ -246,6 +316,8 @@ class Decoder {
 
   #freeAt(step: Step, value: unknown, contents: 'owned' | 'emptied'): unknown {
     if (typeof value !== 'object' || value === null) return value === 0 ? 0 : value;
+    const part = this.#partOf(contents, value);
+    if (part !== undefined) return part;
     this.#path.push(step);
     const kept = this.#free(value, contents);
     this.#path.pop();
@@ -353,6 +425,54 @@ const placeholder = (schema: Schema): unknown =>
   schema.type === 'object'
     ? new Decoder(() => {}, { problems: new Problems() }).object(schema, {})
     : (schema.rules?.enum?.[0] ?? zero(schema));
+
+/** A member of a structural object that is decoded by its type, and not kept as it is. */
+const isStrictIn = (embeddedResource: boolean, name: string, member: Schema): boolean =>
+  isDeclared(member) || (embeddedResource && typeNames.has(name));
+
+interface Part {
+  readonly step: Step;
+  readonly value: object;
+  readonly inner: Schema;
+  /** What the decoder looks for it by. */
+  readonly by: unknown;
+  readonly isKept: boolean;
+}
+
+/** The objects and lists in a value that are decoded by themselves. */
+function* partsOf(schema: Schema, value: unknown, isKept: boolean): Generator<Part, void> {
+  if (schema.type === 'object' && schema.otherwise && !isJsonObject(value))
+    yield* partsOf(schema.otherwise.schema, value, isKept);
+  const memberOf = membersOf(schema, value, isKept);
+  if (!memberOf) return;
+  for (const [step, member] of Array.isArray(value) ? value.entries() : Object.entries(Object(value)))
+    if (Array.isArray(member) || isJsonObject(member)) {
+      const part = memberOf(String(step));
+      if (part) yield { step, value: member, ...part };
+    }
+}
+
+type FindMember = (name: string) => Pick<Part, 'inner' | 'by' | 'isKept'> | undefined;
+
+/** How the members of a value are decoded; undefined if it is decoded as a whole. */
+function membersOf(schema: Schema, value: unknown, isKept: boolean): FindMember | undefined {
+  if (schema.type === 'any' && schema.contents === 'owned')
+    return () => ({ inner: schema, by: schema.contents, isKept: true });
+  if (Array.isArray(value)) {
+    if (schema.type !== 'list') return undefined;
+    const { items } = schema;
+    return () => ({ inner: items, by: items, isKept });
+  }
+  if (schema.type === 'map') return () => ({ inner: schema.values, by: schema.values, isKept: false });
+  if (schema.type !== 'object') return undefined;
+  const { structural } = schema;
+  return (name) => {
+    const inner = structural ? memberSchema(schema, name) : schema.fields.get(name)?.schema;
+    const isStrict =
+      !structural || (schema.fields.has(name) && inner && isStrictIn(structural.embeddedResource, name, inner));
+    return inner && { inner, by: inner, isKept: !isStrict };
+  };
+}
 
 const isDeclared = (schema: Schema): boolean =>
   schema.type === 'map' || (schema.type === 'object' && !schema.structural);

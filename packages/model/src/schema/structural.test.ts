@@ -15,14 +15,14 @@ import {
 } from 'fast-check';
 import { describe, expect, test } from '@jest/globals';
 import { runSync } from '@cluster-apiserver/base';
-import { parseJson } from '../json/json.ts';
+import { parseStoredJson, parseJson } from '../json/json.ts';
 import { rawNumber } from '../json/raw-number.ts';
 import type { KubeObject } from '../kind/object.ts';
 import { apply, ApplyConflictError } from '../managed-fields/apply.ts';
 import { readApplied } from '../managed-fields/applied.ts';
 import { managedFieldsAfterUpdate } from '../managed-fields/managed-fields.ts';
 import { formatPath, Problems } from '../problems.ts';
-import { decode, WrongTypeError } from './decode.ts';
+import { decode, decodeInSteps, WrongTypeError } from './decode.ts';
 import { boolean, double, int64, list, type ObjectSchema, type Schema, string } from './schema.ts';
 import { emptied, structural, unstructured } from './structural.ts';
 import { validateValue } from './validate-value.ts';
@@ -343,6 +343,38 @@ describe('ownership', () => {
   });
 });
 
+test('a large value is decoded in steps, and like at once', () => {
+  const numbers = Array.from({ length: 1_500 }, (_, index) => index);
+  const free = numbers.map((index) => ({ b: [null, {}], a: '', index, ratio: rawNumber('1.50') }));
+  const members = Object.fromEntries(numbers.map((index) => [`k${index}`, { x: index, d: [{ e: 1 }] }]));
+  const given = {
+    metadata: { name: 'a', annotations: Object.fromEntries(numbers.map((index) => [`a${index}`, 'x'])) },
+    spec: {
+      free: { free, members },
+      ports: numbers.map((index) => ({ z: 1, port: index, name: null })),
+      partly: { known: { a: 'x', b: 1 }, free },
+      shallow: members,
+      map: { ...members, a: 'b' },
+      words: [null, ...free],
+      inner: free,
+      text: members,
+      resource: { kind: 'K', apiVersion: 'v1', metadata: { labels: { a: 'b' } }, spec: { free } },
+      unknown: free,
+    },
+  };
+  // No object is in two places.
+  const { value } = parseStoredJson(JSON.stringify(given));
+  const [unknown, inSteps]: string[][] = [[], []];
+  const whole = decode(schema, value, (path) => unknown?.push(formatPath(path)));
+  const task = decodeInSteps(schema, value, (path) => inSteps?.push(formatPath(path)));
+  let steps = 1;
+  let last = task.next();
+  for (; !last.done; last = task.next()) steps++;
+  expect(JSON.stringify(last.value)).toBe(JSON.stringify(whole));
+  expect(inSteps?.toSorted()).toEqual(unknown?.toSorted());
+  expect(steps).toBeGreaterThan(10);
+});
+
 test('nothing that is no object becomes one', () => {
   assert(
     property(
@@ -378,5 +410,13 @@ describe('defaults that are small in memory and huge as text', () => {
     };
     expect(decoded).not.toHaveProperty('nested');
     expect(decoded.long.filter(({ a }) => a !== undefined)).toHaveLength(31);
+  });
+
+  test('a value that is stored grows by no more than a multiple of its size', () => {
+    const growing = of({ text: { ...string, default: 'x'.repeat(20_000) }, size: { ...int64, default: 1 } });
+    const readFrom = (storedBytes: number): object =>
+      decode(growing, {}, () => {}, { hugeDefaults: 'omitted', storedBytes }) as object;
+    expect(readFrom(500)).toEqual({ size: 1 });
+    expect(readFrom(5_000)).toHaveProperty('text');
   });
 });

@@ -10,9 +10,11 @@ import { isSharedList, memberSchema, type Schema, type SharedListSchema } from '
 /** Validates what no rule of a schema says: the resources that a value embeds, unchanged ones too, and the keys of its lists. */
 export function* validateParts(schema: Schema, value: unknown, current: unknown, problems: Problems): SyncTask<void> {
   yield* visit(schema, value, problems, validateResource);
+  yield;
   // An object that had duplicates may keep them.
   const before = problems.aside();
   yield* visit(schema, current, before, refuseDuplicates);
+  yield;
   if (before.count === 0) yield* visit(schema, value, problems, refuseDuplicates);
 }
 
@@ -25,10 +27,13 @@ function* visit(schema: Schema, value: unknown, at: Problems, validate: Validate
     for (const [index, entry] of value.entries()) yield* visit(schema.items, entry, at.at(index), validate);
     yield;
   } else if (isJsonObject(value) && schema.type === 'object' && schema.structural) {
-    for (const [name, member] of Object.entries(value)) {
+    // The members of a map have one schema.
+    if (schema.fields.size === 0 && (!schema.rest || isScalar(schema.rest))) return;
+    for (const name of Object.keys(value)) {
       const inner = memberSchema(schema, name);
+      if (!inner || isScalar(inner)) continue;
       const step = schema.fields.has(name) ? name : { key: name };
-      if (inner && !isScalar(inner)) yield* visit(inner, member, at.at(step), validate);
+      yield* visit(inner, value[name], at.at(step), validate);
     }
   }
 }

@@ -31,4 +31,4 @@ export {
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from './object-meta.ts';
-export { requireBoundedValues } from './values.ts';
+export { countValues, requireBoundedMembers, requireBoundedValues } from './values.ts';

@@ -11,6 +11,7 @@ import {
 import { type Applied, readApplied } from '@cluster-apiserver/model/managed-fields';
 import { PatchFormError } from '@cluster-apiserver/model/patch';
 import { WrongTypeError } from '@cluster-apiserver/model/schema';
+import { requireBoundedMembers } from '@cluster-apiserver/model/validation';
 import { apply, type Resource } from '@cluster-apiserver/registry';
 import { rejectUnparsable, parseYamlBody } from '../request-body/body-formats.ts';
 import { type FieldValidation, reportFieldProblems, strictError } from '../request-body/field-validation.ts';
@@ -57,6 +58,7 @@ function* readConfiguration(
   );
   yield;
   const unknown: string[] = [];
+  if (isJsonObject(value)) requireBoundedMembers(kind, value);
   requireTypeNames(kind, value);
   audit?.logRequestObject(value, body.length);
   try {

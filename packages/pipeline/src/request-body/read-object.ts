@@ -12,7 +12,8 @@ import {
 } from '@cluster-apiserver/model/json';
 import type { KubeObject, EncodableKind } from '@cluster-apiserver/model/kind';
 import { withExplicitReset } from '@cluster-apiserver/model/managed-fields';
-import { decode, WrongTypeError } from '@cluster-apiserver/model/schema';
+import { decodeInSteps, WrongTypeError } from '@cluster-apiserver/model/schema';
+import { requireBoundedMembers } from '@cluster-apiserver/model/validation';
 import { type BodyFormat, rejectUnparsable, type SchemaOf } from './body-formats.ts';
 import { type FieldValidation, reportFieldProblems, strictError } from './field-validation.ts';
 
@@ -44,19 +45,20 @@ function* parseObject(
     `the object provided is unrecognized (must be of type ${kind.kind}): couldn't get version/kind`,
   );
   yield;
-  return decodeObject(kind, parsed, validation, warn);
+  return yield* decodeObject(kind, parsed, validation, warn);
 }
 
-function decodeObject(
+function* decodeObject(
   kind: EncodableKind,
   parsed: Parsed,
   validation: FieldValidation,
   warn: (text: string) => void,
-): KubeObject {
+): SyncTask<KubeObject> {
+  if (isJsonObject(parsed.value)) requireBoundedMembers(kind, parsed.value);
   const typed = withExplicitReset(withTypeNames(kind, parsed.value));
   const unknown: string[] = [];
   try {
-    const object = decode(kind.schema, typed, (path) => unknown.push(formatPath(path)));
+    const object = yield* decodeInSteps(kind.schema, typed, (path) => unknown.push(formatPath(path)));
     requireKnownFieldsNotDeep(kind, parsed, unknown);
     const faults = withoutFaultsIn(unknown, parsed.faults);
     const where = `${kind.kind} in version "${kind.version}" cannot be handled as a ${kind.kind}: ${strictError}`;

@@ -15,7 +15,7 @@ import { admitUpdate, answerAsUpdate, createInstead, requireExpectedVersion } fr
 import type { Resource } from '../resource.ts';
 import { withStatusErrors } from '../storage-errors.ts';
 import {
-  canonical,
+  canonicalInSteps,
   inNamespace,
   requireName,
   withDistinctOwners,
@@ -57,7 +57,8 @@ function* decideApply(
   requireBoundedLabels(kind, configuration.values, current?.object);
   const applied = yield* applyConfiguration(resource, configuration, current, options);
   // Defaults have no owner: the configuration does not contain them.
-  const whole = kind.defaults?.(canonical(kind, applied)) ?? applied;
+  yield;
+  const whole = kind.defaults?.(yield* canonicalInSteps(kind, applied)) ?? applied;
   const next = withDistinctOwners(inNamespace(whole, options.namespace), options.warn);
   requireName(next, name);
   if (current) {

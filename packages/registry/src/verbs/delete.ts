@@ -1,4 +1,4 @@
-import type { Task } from '@cluster-apiserver/base';
+import type { SyncTask, Task } from '@cluster-apiserver/base';
 import {
   conflict,
   formatTime,
@@ -9,7 +9,7 @@ import {
   StatusError,
   success,
 } from '@cluster-apiserver/model';
-import { increment, type Integer, numberOf } from '@cluster-apiserver/model/json';
+import { increment, type Integer, numberOf, sameJson } from '@cluster-apiserver/model/json';
 import type { ApiVersion, Kind, KubeObject } from '@cluster-apiserver/model/kind';
 import { foregroundFinalizer, orphanFinalizer } from '@cluster-apiserver/model/validation';
 import { type Call, CorruptValueError } from '@cluster-apiserver/storage';
@@ -19,7 +19,7 @@ import type { Outcome } from '../outcome.ts';
 import { isHeld } from '../write/updated-object.ts';
 import type { Resource } from '../resource.ts';
 import { withStatusErrors } from '../storage-errors.ts';
-import { canonical } from '../write/system-fields.ts';
+import { canonicalInSteps } from '../write/system-fields.ts';
 import { type Decision, guaranteedUpdate } from '../write/guaranteed-update.ts';
 
 export interface DeleteOptions {
@@ -84,19 +84,20 @@ function* decideDelete(
   if (!current) throw notFound(resource.served, name);
   requirePreconditions(resource, current, options);
   const { object } = current;
-  const decision = deletionStep(resource, object, options);
+  const decision = yield* deletionStep(resource, object, options);
+  yield;
   const asked = options.ofCollection ? undefined : name;
   yield* admitDeletion(resource, options, { name: asked, oldObject: object });
   return decision;
 }
 
-function deletionStep(resource: Resource, object: KubeObject, options: DeleteOptions): Decision {
+function* deletionStep(resource: Resource, object: KubeObject, options: DeleteOptions): SyncTask<Decision> {
   const { kind } = resource;
   const hasBegun = object.metadata.deletionTimestamp !== undefined;
   if (hasBegun && kind.deletion?.isHeld(object)) return { write: object };
-  const next = withFinalizers(kind, object, finalizersAfter(kind, object.metadata.finalizers ?? [], options));
+  const next = yield* withFinalizers(kind, object, finalizersAfter(kind, object.metadata.finalizers ?? [], options));
   const isMarked = isHeld(kind, next) || (!hasBegun && kind.deletion !== undefined);
-  return isMarked ? { write: markForDeletion(resource, next) } : { remove: next };
+  return isMarked ? { write: yield* markForDeletion(resource, next) } : { remove: next };
 }
 
 const deletedStatus = (served: ApiVersion, { metadata }: KubeObject): Status =>
@@ -173,18 +174,20 @@ function propagationPolicyOf(
   return finalizers.includes(foregroundFinalizer) ? 'Foreground' : 'Background';
 }
 
-const withFinalizers = (kind: Kind, object: KubeObject, finalizers: string[]): KubeObject =>
-  canonical(kind, { ...object, metadata: { ...object.metadata, finalizers } });
+function* withFinalizers(kind: Kind, object: KubeObject, finalizers: readonly string[]): SyncTask<KubeObject> {
+  if (sameJson(finalizers, object.metadata.finalizers ?? [])) return object;
+  return yield* canonicalInSteps(kind, { ...object, metadata: { ...object.metadata, finalizers: [...finalizers] } });
+}
 
 /** Marks an object that finalizers hold as being deleted. A repeated deletion keeps the first timestamp. */
-function markForDeletion({ kind, clock }: Resource, object: KubeObject): KubeObject {
+function* markForDeletion({ kind, clock }: Resource, object: KubeObject): SyncTask<KubeObject> {
   const { generation, deletionTimestamp } = object.metadata;
   const metadata = { ...object.metadata, deletionTimestamp: deletionTimestamp ?? formatTime(clock.now()) };
   // The first of two steps sets no grace period, and the generation stays, as in kube-apiserver.
   if (kind.deletion && deletionTimestamp === undefined)
-    return canonical(kind, kind.deletion.begin({ ...object, metadata }));
+    return yield* canonicalInSteps(kind, kind.deletion.begin({ ...object, metadata }));
   metadata.deletionGracePeriodSeconds = 0;
   if (deletionTimestamp === undefined && generation !== undefined && numberOf(generation) > 0)
     metadata.generation = increment(generation);
-  return canonical(kind, { ...object, metadata });
+  return yield* canonicalInSteps(kind, { ...object, metadata });
 }

@@ -2,7 +2,7 @@ import { type Call, type SyncTask, type Task } from '@cluster-apiserver/base';
 import { formatPath, invalid, notFound, Problems } from '@cluster-apiserver/model';
 import type { ApiVersion, KubeObject } from '@cluster-apiserver/model/kind';
 import { withExplicitReset } from '@cluster-apiserver/model/managed-fields';
-import { decode, WrongTypeError } from '@cluster-apiserver/model/schema';
+import { decodeInSteps, WrongTypeError } from '@cluster-apiserver/model/schema';
 import { fromServed, toServed } from '../conversion.ts';
 import type { Outcome } from '../outcome.ts';
 import { answerAsUpdate, requireExpectedVersion, updateObject } from '../write/updated-object.ts';
@@ -59,7 +59,9 @@ function* patchObject(
   yield;
   const unknown: string[] = [];
   try {
-    const decoded = decode(served.schema, withExplicitReset(result), (path) => unknown.push(formatPath(path)));
+    const decoded = yield* decodeInSteps(served.schema, withExplicitReset(result), (path) =>
+      unknown.push(formatPath(path)),
+    );
     const { kind = served.kind, apiVersion = served.apiVersion } = decoded;
     if (kind !== served.kind || apiVersion !== served.apiVersion)
       throw new WrongTypeError(['kind'], `cannot be changed to ${kind} in version ${JSON.stringify(apiVersion)}`);

@@ -15,11 +15,17 @@ import {
   managedFieldsAfterUpdate,
   withoutManagedFields,
 } from '@cluster-apiserver/model/managed-fields';
-import { requireBoundedValues, validateLabelCount, validateObjectMeta } from '@cluster-apiserver/model/validation';
+import {
+  requireBoundedMembers,
+  requireBoundedValues,
+  validateLabelCount,
+  validateObjectMeta,
+} from '@cluster-apiserver/model/validation';
 import type { Resource, ResourceKind } from '../resource.ts';
 import { mutate, requireMutated } from './admission.ts';
 import {
   canonical,
+  canonicalInSteps,
   inNamespace,
   withDistinctOwners,
   withIdentity,
@@ -62,9 +68,12 @@ export function* initializeObject(
 export function* validateNewObject(resource: ResourceKind, draft: KubeObject, options: WriteOptions): Task<KubeObject> {
   const { kind, served } = resource;
   const context = writeContext(resource, options);
-  const object = canonical(kind, kind.prepare?.(draft, undefined, context) ?? draft);
+  const prepared = kind.prepare?.(draft, undefined, context) ?? draft;
+  yield;
+  const object = yield* canonicalInSteps(kind, prepared);
   yield;
   requireBoundedValues(kind, object);
+  yield;
   const problems = new Problems();
   validateObjectMeta(object.metadata, kind, problems);
   served.validate?.(object, undefined, problems, context);
@@ -86,8 +95,10 @@ export const writeContext = (
   warn,
 });
 
-/** Rejects too many labels early: tracking the ownership of each would be much work for an object that is invalid anyway. */
-export function requireBoundedLabels(kind: Kind, { metadata }: KubeObject, before: KubeObject | undefined): void {
+/** Rejects too many labels or members early: tracking the ownership of each would be much work for an object that is invalid anyway. */
+export function requireBoundedLabels(kind: Kind, object: KubeObject, before: KubeObject | undefined): void {
+  requireBoundedMembers(kind, object, before);
+  const { metadata } = object;
   const problems = new Problems();
   validateLabelCount(metadata, before?.metadata ?? {}, problems);
   requireValid(errorKindOf(kind), metadata.name ?? '', problems);

@@ -1,6 +1,7 @@
+import type { SyncTask } from '@cluster-apiserver/base';
 import { badRequest, formatTime } from '@cluster-apiserver/model';
 import type { KubeObject, ObjectMeta, ServedKind } from '@cluster-apiserver/model/kind';
-import { decode } from '@cluster-apiserver/model/schema';
+import { decode, decodeInSteps } from '@cluster-apiserver/model/schema';
 import type { Resource } from '../resource.ts';
 
 /** Leaves out fields, which may be absent but not undefined. V8 would be slow with an object after `delete`. */
@@ -90,6 +91,15 @@ export function withDistinctOwners(object: KubeObject, warn: (text: string) => v
   return { ...object, metadata: { ...object.metadata, ownerReferences: distinct } };
 }
 
-/** Restores the canonical form after steps that have set fields. A null that was applied is left to validation. */
+/**
+ * Restores the canonical form after steps that have set fields. A null that was applied is left to validation. Defaults are
+ * only omitted in an object that holds too many values, or too much text, to be written.
+ */
 export const canonical = ({ schema }: ServedKind, object: KubeObject): KubeObject =>
-  decode(schema, object, () => {}, { keepsNulls: true, hugeDefaults: 'omitted' });
+  decode(schema, object, () => {}, canonicalOptions);
+
+/** The same in steps. */
+export const canonicalInSteps = ({ schema }: ServedKind, object: KubeObject): SyncTask<KubeObject> =>
+  decodeInSteps(schema, object, () => {}, canonicalOptions);
+
+const canonicalOptions = { keepsNulls: true, hugeDefaults: 'omitted' } as const;

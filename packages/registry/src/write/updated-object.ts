@@ -23,7 +23,7 @@ import {
   withManagedFields,
   writeContext,
 } from './new-object.ts';
-import { canonical, requireName, withIdentityOf } from './system-fields.ts';
+import { canonicalInSteps, requireName, withIdentityOf } from './system-fields.ts';
 import type { WriteOptions } from './write-options.ts';
 
 /** An update that removed the last finalizer, and so the object, is answered with the requested state like any update. */
@@ -92,11 +92,14 @@ function* validateUpdate(
 ): Task<Decision> {
   const { kind, served } = resource;
   const context = writeContext(resource, options);
-  const written = canonical(kind, kind.prepare?.(next, live, context) ?? next);
+  const prepared = kind.prepare?.(next, live, context) ?? next;
+  yield;
+  const written = yield* canonicalInSteps(kind, prepared);
   yield;
   const object = keepTimesIfUnchanged(live, written);
   yield;
   requireBoundedValues(kind, object, live);
+  yield;
   const problems = new Problems();
   validateObjectMeta(object.metadata, kind, problems, live.metadata);
   // Twice, as kube-apiserver reports them: by the rules of all objects, and by those of the kind.
@@ -105,6 +108,7 @@ function* validateUpdate(
   served.validate?.(object, live, problems, context);
   if (served.validateInSteps) yield* served.validateInSteps(object, live, problems, context);
   requireValid(errorKindOf(kind), object.metadata.name ?? '', problems);
+  yield;
   for (const warning of kind.warnings?.(object, live) ?? []) options.warn(warning);
   yield;
   const released = live.metadata.deletionTimestamp !== undefined && !isHeld(kind, object);

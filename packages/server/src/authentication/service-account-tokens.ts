@@ -4,6 +4,7 @@ import {
   type AccountAnswer,
   type FindReferent,
   createIssuerMetadata,
+  createSecretTokenMeasures,
   createKeySet,
   createKeyFinder,
   requireExistingReferents,
@@ -42,7 +43,8 @@ export async function openServiceAccountTokens(
   if (!settings) return undefined;
   const { issuers, audiences, lifetimeSecondsMax, keySetUri } = settings;
   const [issuer] = issuers;
-  const { environment, log } = context;
+  const { environment, log, metrics } = context;
+  const measures = createSecretTokenMeasures(metrics);
   const { clock, random } = environment;
   const keys = await followKeys(settings, context, cleanup);
   const tokens = createTokenIssuer({ issuer, signingKey: () => keys.current().signing, clock, random });
@@ -63,7 +65,7 @@ export async function openServiceAccountTokens(
       const latest: TokenAuthenticator<AccountAnswer> = {
         authenticateToken: (...question) => current.authenticateToken(...question),
       };
-      return requireExistingReferents(latest, { find, clock, noteUse });
+      return requireExistingReferents(latest, { find, clock, noteUse, measures });
     },
     documents: isDiscoverable(issuer)
       ? issuerRoutes({

@@ -28,7 +28,7 @@ export interface Replica {
   /** Undefined if it is no value of a label. */
   readonly hostname: string | undefined;
   readonly renewTime: string | undefined;
-  /** How far its clock was ahead of ours at the last renewal that was seen, with the time that the event took. */
+  /** How far ahead its clock was at the last renewal that was seen, less the time that the event took. */
   readonly clockOffsetMs: number | undefined;
   /** What it publishes. */
   readonly facts: Readonly<Record<string, string>>;

@@ -11,6 +11,7 @@ const builtAt = (...names: readonly string[]): string =>
   path.resolve(import.meta.dirname, '../../../../.cache/clients', ...names);
 
 export const goProgram = builtAt('clientgo');
+export const operatorProgram = builtAt('operator');
 
 export const hasGo = fs.existsSync(goProgram);
 export const noClients = 'node packages/toolchain/clients.mjs has not built it';

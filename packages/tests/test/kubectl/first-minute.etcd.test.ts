@@ -1,23 +1,13 @@
 /** What people try first on a cluster: it works, or answers as on a cluster without pods and services. */
-import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { until } from '@cluster-apiserver/testkit/until';
+import { withAccountTokens } from '../service-accounts/with-account-tokens.ts';
 import { describeWithKubectl, type Kubectl, openKubectl, rows } from './kubectl.ts';
 
 describeWithKubectl('the first minute with kubectl', () => {
-  const signing = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    .privateKey.export({ type: 'pkcs8', format: 'pem' })
-    .toString();
   let kubectl: Kubectl;
   beforeAll(async () => {
-    kubectl = await openKubectl({
-      files: { signing },
-      flags: [
-        '--service-account-issuer=https://cluster.example',
-        '--service-account-signing-key-file=signing',
-        '--controllers=*',
-      ],
-    });
+    kubectl = await openKubectl(withAccountTokens({ flags: ['--controllers=*'] }));
   });
   afterAll(() => kubectl.close());
 

@@ -1,17 +1,11 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { generateKeyPairSync } from 'node:crypto';
+import { withAccountTokens } from '../service-accounts/with-account-tokens.ts';
 import { describeWithKubectl, type Kubectl, openKubectl, rows } from './kubectl.ts';
 
 describeWithKubectl('kubectl asks for tokens', () => {
-  const signing = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    .privateKey.export({ type: 'pkcs8', format: 'pem' })
-    .toString();
   let kubectl: Kubectl;
   beforeAll(async () => {
-    kubectl = await openKubectl({
-      files: { signing },
-      flags: ['--service-account-issuer=https://cluster.example', '--service-account-signing-key-file=signing'],
-    });
+    kubectl = await openKubectl(withAccountTokens());
     await kubectl.stdoutOf('create sa robot');
   });
   afterAll(() => kubectl.close());

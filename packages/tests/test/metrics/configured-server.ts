@@ -13,6 +13,7 @@ import { configuration as authentication } from '../authentication/configuration
 import { configuration as authorization } from '../authorization/configuration.ts';
 import { configuration as encryption, provider, kmsProviders } from '../encryption/configuration.ts';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
+import { withAccountTokens } from '../service-accounts/with-account-tokens.ts';
 import { startReceiver } from '@cluster-apiserver/testkit/otlp-receiver';
 
 export interface ConfiguredServer extends TestServer {
@@ -38,7 +39,7 @@ export async function serveConfigured(): Promise<ConfiguredServer> {
   const receiver = await startReceiver();
   cleanup.defer('receiver of traces', () => receiver.stop());
   const authority = await createAuthority('clients', systemClock, systemRandom());
-  const server = await serveKinds(kinds, {
+  const options = withAccountTokens({
     flags: [
       '--encryption-provider-config=encryption.yaml',
       '--encryption-provider-config-automatic-reload',
@@ -63,8 +64,8 @@ export async function serveConfigured(): Promise<ConfiguredServer> {
         endpoint: receiver.address,
       }),
     },
-    errorsExpected: true,
-  }).catch(async (error: unknown) => {
+  });
+  const server = await serveKinds(kinds, { ...options, errorsExpected: true }).catch(async (error: unknown) => {
     await cleanup.close();
     throw error;
   });

@@ -26,7 +26,7 @@ interface Item {
 
 interface Watch {
   readonly url: string;
-  /** The names that it has been told of, by their uids. */
+  /** The names of the objects that exist by its events, by their uids. */
   readonly present: Map<string, string>;
   readonly seen: Set<string>;
   isClosed: boolean;

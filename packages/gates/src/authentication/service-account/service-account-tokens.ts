@@ -90,9 +90,10 @@ const words = { ServiceAccount: 'the service account of the token', Secret: 'the
  */
 export function requireExistingReferents(
   signed: TokenAuthenticator<AccountAnswer>,
-  { find, clock, noteUse }: ReferentOptions,
+  options: ReferentOptions,
 ): TokenAuthenticator {
-  const requireSecret = createSecretCheck({ find, clock, noteUse });
+  const { find, clock } = options;
+  const requireSecret = createSecretCheck(options);
   const absent = new ExpiringCache<true>(clock, {
     entriesMax: absentMax,
     bytesMax: absentBytesMax,

@@ -1,0 +1,39 @@
+import type { SyncTask } from '@cluster-apiserver/base';
+import type { Problems } from '@cluster-apiserver/model';
+import { jsonValuesMax } from '@cluster-apiserver/model/json';
+import { countValues } from '@cluster-apiserver/model/validation';
+import type { JsonSchema } from '../schema/json-schema.ts';
+import { itemsOf, junctorsOf, schemasPerStep } from './schema-parts.ts';
+
+/**
+ * Properties of an object, and names that `required` may have. V8 reads and writes objects of many more members several times
+ * as slowly, and each pass over them is one step.
+ */
+const propertiesMax = 2_000;
+
+/** Refuses what is too large to be worked on in one step, before anything else looks at a schema. */
+export function* validateSizes(root: JsonSchema, problems: Problems): SyncTask<void> {
+  const open: { readonly schema: JsonSchema; readonly at: Problems }[] = [{ schema: root, at: problems }];
+  for (let count = 1; ; count++) {
+    const next = open.pop();
+    if (!next) return;
+    if (count % schemasPerStep === 0) yield;
+    const { schema, at } = next;
+    const { required = [], properties = {}, additionalProperties } = schema;
+    if (required.length > propertiesMax) at.at('required').tooMany(required.length, propertiesMax);
+    if (schema.default !== undefined && countValues(schema.default, jsonValuesMax) > jsonValuesMax)
+      at.at('default').forbidden(`may not hold more than ${jsonValuesMax} values`);
+    const names = Object.keys(properties);
+    if (names.length > propertiesMax) at.at('properties').tooMany(names.length, propertiesMax);
+    else
+      for (const [name, property] of Object.entries(properties))
+        open.push({ schema: property, at: at.at('properties', { key: name }) });
+    const items = itemsOf(schema);
+    if (items) open.push({ schema: items, at: at.at('items') });
+    if (typeof additionalProperties === 'object')
+      open.push({ schema: additionalProperties, at: at.at('additionalProperties') });
+    for (const { name, schemas } of junctorsOf(schema))
+      for (const [index, inner] of schemas.entries())
+        open.push({ schema: inner, at: name === 'not' ? at.at(name) : at.at(name, index) });
+  }
+}
