@@ -8,6 +8,8 @@ import { type ClientProgram, type ClientTarget, goProgram, startProgram } from '
 export interface GoInformers {
   /** Waits until all caches have what the server lists for the client, and fails if they do not. */
   converge(client: Client): Promise<void>;
+  /** The resources of which client-go has no type. */
+  listUntyped(): Promise<readonly string[]>;
   end(): Promise<void>;
 }
 
@@ -17,11 +19,11 @@ const convergenceMs = 90_000;
 /** `paths` are those of the lists of all namespaces, by VERSION/RESOURCE or GROUP/VERSION/RESOURCE. */
 export function startGoInformers(target: ClientTarget, paths: Readonly<Record<string, string>>): GoInformers {
   const program: ClientProgram = startProgram(goProgram, ['informers', 'KUBECONFIG', ...Object.keys(paths)], target);
+  const cached = async (): Promise<CacheStates> => JSON.parse(await program.ask('states')) as CacheStates;
   return {
     converge: async (client) => {
       const served: Record<string, Versions> = {};
       for (const [resource, path] of Object.entries(paths)) served[resource] = await listVersions(client, path);
-      const cached = async (): Promise<CacheStates> => JSON.parse(await program.ask('states')) as CacheStates;
       const isSame = (states: CacheStates): boolean =>
         Object.entries(states).every(
           ([resource, { versions, unequal }]) =>
@@ -37,6 +39,10 @@ export function startGoInformers(target: ClientTarget, paths: Readonly<Record<st
         for (const [informer, found] of Object.entries(versions))
           expect({ resource, informer, found }).toEqual({ resource, informer, found: served[resource] });
       }
+    },
+    listUntyped: async () => {
+      const states = Object.entries(await cached());
+      return states.filter(([, { versions }]) => versions['typed'] === undefined).map(([resource]) => resource);
     },
     end: () => program.end(),
   };

@@ -1,0 +1,153 @@
+import { expect, test } from '@jest/globals';
+import { CleanupStack } from '@cluster-apiserver/base';
+import { startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { repetitions } from '@cluster-apiserver/testkit/soak';
+import { until } from '@cluster-apiserver/testkit/until';
+import { samples } from '../authorization/samples.ts';
+import { describeIf } from '../describe-if.ts';
+import type { Client } from '../fault/client.ts';
+import { startReplicas } from '../operations/replicas.ts';
+import { hasGo, noClients } from './client-programs.ts';
+import { startGoInformers } from './go-informers.ts';
+import { widgetDefinition, widgetGroup } from './widgets.ts';
+
+const slowTestMs = 600_000;
+const servedMs = 30_000;
+const rounds = repetitions({ ci: 1, soak: 4 });
+const namespace = 'informed';
+
+describeIf(hasGo, 'shared informers of client-go', noClients, () => {
+  test(
+    'typed by protobuf, of metadata and dynamic, converge for every kind while replicas restart',
+    async () => {
+      const cleanup = new CleanupStack();
+      try {
+        const etcd = await startEtcd();
+        cleanup.defer('etcd', () => etcd.stop());
+        const replicas = await startReplicas({ etcdEndpoints: etcd.endpoints, replicas: [{}, {}, {}] });
+        cleanup.defer('replicas', () => replicas.stop());
+        const [client, ...others] = replicas.all.map((replica) => replica.client());
+        if (!client) throw new Error('there are replicas');
+        for (const one of [client, ...others]) cleanup.defer('client', () => one.close());
+
+        await expectStatus(client, 201, 'POST', definitions, widgetDefinition);
+        const resources = await until(
+          'the custom kind',
+          async () => {
+            const found = await discover(client);
+            return found.some(({ group }) => group === widgetGroup) ? found : undefined;
+          },
+          servedMs,
+        );
+        const paths = Object.fromEntries(
+          resources.map((resource) => [resource.id, `${resource.root}/${resource.name}`]),
+        );
+        const informers = [...replicas.all.map(({ url }) => url), replicas.front].map((url) =>
+          startGoInformers({ ...replicas, url }, paths),
+        );
+        for (const one of informers) cleanup.defer('informers', () => one.end());
+
+        for (const one of informers)
+          expect((await one.listUntyped()).toSorted()).toEqual([
+            'apiextensions.k8s.io/v1/customresourcedefinitions',
+            `${widgetGroup}/v1/widgets`,
+          ]);
+        for (let round = 0; round < rounds; round++) {
+          await writeAll(client, resources, `before-${round}`);
+          for (const one of informers) await one.converge(client);
+          for (const replica of replicas.all.slice(1))
+            for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+              await replica.end(signal);
+              await writeAll(client, resources, `${signal.toLowerCase()}-${round}-${replicas.all.indexOf(replica)}`);
+              await replica.start();
+            }
+          for (const one of informers) await one.converge(client);
+        }
+      } finally {
+        await cleanup.close((what, error) => console.error(what, error));
+      }
+    },
+    slowTestMs,
+  );
+});
+
+const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+
+interface Resource {
+  readonly group: string;
+  readonly name: string;
+  readonly isNamespaced: boolean;
+  /** `/api/v1` or `/apis/GROUP/VERSION`. */
+  readonly root: string;
+  /** VERSION/RESOURCE or GROUP/VERSION/RESOURCE. */
+  readonly id: string;
+}
+
+/** All that can be watched, in the preferred versions. */
+async function discover(client: Client): Promise<readonly Resource[]> {
+  const { groups } = await read<{ groups: readonly { preferredVersion: { groupVersion: string } }[] }>(client, '/apis');
+  const found: Resource[] = [];
+  for (const groupVersion of ['v1', ...groups.map(({ preferredVersion }) => preferredVersion.groupVersion)]) {
+    const root = groupVersion === 'v1' ? '/api/v1' : `/apis/${groupVersion}`;
+    const { resources } = await read<{ resources: readonly DiscoveredResource[] }>(client, root);
+    for (const { name, namespaced, verbs } of resources)
+      if (verbs.includes('watch'))
+        found.push({
+          group: groupVersion === 'v1' ? '' : (groupVersion.split('/')[0] ?? ''),
+          name,
+          isNamespaced: namespaced,
+          root,
+          id: `${groupVersion}/${name}`,
+        });
+  }
+  return found;
+}
+
+interface DiscoveredResource {
+  readonly name: string;
+  readonly namespaced: boolean;
+  readonly verbs: readonly string[];
+}
+
+/** Three objects of each kind: one stays as it was created, one is changed, one deleted. */
+async function writeAll(client: Client, resources: readonly Resource[], prefix: string): Promise<void> {
+  for (const { group, name: resource, isNamespaced, root } of resources) {
+    const collection = isNamespaced ? `${root}/namespaces/${namespace}/${resource}` : `${root}/${resource}`;
+    const sample = { ...samples, ...ownSamples }[`${group}/${resource}`] ?? widgetSample;
+    for (const use of ['kept', 'changed', 'deleted']) {
+      // The events of both groups are the same objects.
+      const short = `${prefix}-${use}${group === 'events.k8s.io' ? '-v1' : ''}`;
+      const name = resource === 'customresourcedefinitions' ? `k${short}s.${short}.example.com` : short;
+      await expectStatus(client, 201, 'POST', collection, sample({ namespace, name }));
+      if (use === 'changed')
+        await expectStatus(client, 200, 'PATCH', `${collection}/${name}`, {
+          metadata: { labels: { changed: prefix } },
+        });
+      if (use === 'deleted') await expectStatus(client, 200, 'DELETE', `${collection}/${name}`);
+    }
+  }
+}
+
+/** A quota that refuses none of the objects. */
+const ownSamples: typeof samples = {
+  '/resourcequotas': ({ name }) => ({ metadata: { name }, spec: { hard: { 'count/configmaps': '1k' } } }),
+};
+
+const widgetSample = ({ name }: { readonly name: string }): object => ({
+  apiVersion: `${widgetGroup}/v1`,
+  kind: 'Widget',
+  metadata: { name },
+  spec: { size: 3, parts: [{ name: 'a', weight: 0.5 }] },
+});
+
+async function read<T>(client: Client, path: string): Promise<T> {
+  const { status, body } = await client.request('GET', path);
+  expect({ path, status }).toEqual({ path, status: 200 });
+  return JSON.parse(body) as T;
+}
+
+async function expectStatus(client: Client, expected: number, method: string, path: string, body?: object) {
+  const contentType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+  const answer = await client.request(method, path, body && { body, contentType });
+  if (answer.status !== expected) throw new Error(`${method} ${path}: ${answer.status} ${answer.body}`);
+}
