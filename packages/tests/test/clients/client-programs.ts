@@ -79,5 +79,5 @@ export function startProgram(program: string, args: readonly string[], target: C
   };
 }
 
-const kubeconfigOf = ({ url, ca, token }: ClientTarget): string =>
+export const kubeconfigOf = ({ url, ca, token }: ClientTarget): string =>
   kubeconfig({ server: url, 'certificate-authority-data': ca.toString('base64') }, { token });
