@@ -12,8 +12,11 @@ const builtAt = (...names: readonly string[]): string =>
 
 export const goProgram = builtAt('clientgo');
 export const operatorProgram = builtAt('operator');
+/** With the package `kubernetes`. */
+export const python = builtAt('python', 'bin', 'python');
 
 export const hasGo = fs.existsSync(goProgram);
+export const hasPython = fs.existsSync(python);
 export const noClients = 'node packages/toolchain/clients.mjs has not built it';
 
 /** Where a client finds the server, and the token of an administrator. */
