@@ -36,6 +36,13 @@ await main(async (patterns) => {
     ...(fs.existsSync(python) ? [] : [{ command: 'python3', args: ['-m', 'venv', environment] }]),
     { command: python, args: ['-m', 'pip', 'install', '--quiet', kubernetesForPython] },
   ]);
+  const crate = path.join(root, 'packages', 'tests', 'kubers', 'Cargo.toml');
+  await buildIf('cargo', ['--version'], 'a client of kube-rs', [
+    {
+      command: 'cargo',
+      args: ['build', '--locked', '--manifest-path', crate, '--target-dir', path.join(clients, 'kubers-target')],
+    },
+  ]);
   const { reason } = provisionChartTools(prepare(), { build: true });
   if (reason) console.log(`No Helm: ${reason}`);
   return runWithFullCounts(findTests([suites, ...patterns]));

@@ -12,10 +12,12 @@ const builtAt = (...names: readonly string[]): string =>
 
 export const goProgram = builtAt('clientgo');
 export const operatorProgram = builtAt('operator');
+export const rustProgram = builtAt('kubers-target', 'debug', 'kubers');
 /** With the package `kubernetes`. */
 export const python = builtAt('python', 'bin', 'python');
 
 export const hasGo = fs.existsSync(goProgram);
+export const hasRust = fs.existsSync(rustProgram);
 export const hasPython = fs.existsSync(python);
 export const noClients = 'node packages/toolchain/clients.mjs has not built it';
 

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import path from 'node:path';
 import { kinds } from '@cluster-apiserver/kinds';
-import { until } from '@cluster-apiserver/testkit/until';
 import { describeIf } from '../describe-if.ts';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
 import { type ClientProgram, hasPython, noClients, python, startProgram } from './client-programs.ts';
-import { widgetDefinition, widgetGroup } from './widgets.ts';
+import { defineWidgets } from './widgets.ts';
 
 // The steps are in python/client.py.
 
@@ -17,9 +16,7 @@ describeIf(hasPython, "Python's official client", noClients, () => {
   let program: ClientProgram;
   beforeAll(async () => {
     server = await serveKinds(kinds);
-    await server.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', widgetDefinition);
-    const widgets = `/apis/${widgetGroup}/v1/widgets`;
-    await until('the custom kind', async () => (await server.request('GET', widgets)).status === 200 || undefined);
+    await defineWidgets(server);
     const target = { url: server.url, ca: server.certificate, token: server.token };
     program = startProgram(python, [script, 'KUBECONFIG', namespace], target);
   });

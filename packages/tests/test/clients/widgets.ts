@@ -1,3 +1,6 @@
+import { until } from '@cluster-apiserver/testkit/until';
+import type { TestServer } from '../serve-kinds.ts';
+
 /** A namespaced custom kind with a status, for clients that know no type of it. */
 export const widgetGroup = 'clients.example.com';
 
@@ -37,3 +40,10 @@ export const widgetDefinition = {
     ],
   },
 };
+
+/** Resolves when they are served. */
+export async function defineWidgets(server: Pick<TestServer, 'request'>): Promise<void> {
+  await server.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', widgetDefinition);
+  const widgets = `/apis/${widgetGroup}/v1/widgets`;
+  await until('the custom kind', async () => (await server.request('GET', widgets)).status === 200 || undefined);
+}

@@ -12,7 +12,7 @@ import { until } from '@cluster-apiserver/testkit/until';
 import { type Client, http1Client } from '../fault/client.ts';
 import { mixedLoad } from '../fault/mixed-load.ts';
 import { type ClientTarget, hasGo, noClients } from '../clients/client-programs.ts';
-import { type GoInformers, startGoInformers } from '../clients/go-informers.ts';
+import { type ProgramCaches, startGoInformers } from '../clients/program-caches.ts';
 import { type RunningInformer, startInformer } from '../clients/informer.ts';
 import { describeIf } from '../describe-if.ts';
 import { type Replicas, startReplicas } from './replicas.ts';
@@ -129,7 +129,7 @@ async function write(clients: readonly Client[], idPrefix: string): Promise<void
   }
 }
 
-function startGo(target: ClientTarget): GoInformers {
+function startGo(target: ClientTarget): ProgramCaches {
   const informers = startGoInformers(target, { 'v1/serviceaccounts': accounts });
   cleanup.defer('informers', () => informers.end());
   return informers;

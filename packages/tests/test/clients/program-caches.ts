@@ -1,11 +1,11 @@
-/** Shared informers of client-go on all objects of some resources: typed, of metadata, and dynamic. */
+/** Programs with caches of all objects of some resources: informers of client-go, and reflectors of kube-rs. */
 import { expect } from '@jest/globals';
 import { isDeepStrictEqual } from 'node:util';
 import { until } from '@cluster-apiserver/testkit/until';
 import type { Client } from '../fault/client.ts';
-import { type ClientProgram, type ClientTarget, goProgram, startProgram } from './client-programs.ts';
+import { type ClientProgram, type ClientTarget, goProgram, rustProgram, startProgram } from './client-programs.ts';
 
-export interface GoInformers {
+export interface ProgramCaches {
   /** Waits until all caches have what the server lists for the client, and fails if they do not. */
   converge(client: Client): Promise<void>;
   /** The resources of which client-go has no type. */
@@ -13,28 +13,40 @@ export interface GoInformers {
   end(): Promise<void>;
 }
 
-/** A reflector of client-go waits up to half a minute after failures. */
+/** Clients wait up to half a minute after failures. */
 const convergenceMs = 90_000;
 
-/** `paths` are those of the lists of all namespaces, by VERSION/RESOURCE or GROUP/VERSION/RESOURCE. */
-export function startGoInformers(target: ClientTarget, paths: Readonly<Record<string, string>>): GoInformers {
-  const program: ClientProgram = startProgram(goProgram, ['informers', 'KUBECONFIG', ...Object.keys(paths)], target);
+/** The paths of the lists of all namespaces, by VERSION/RESOURCE or GROUP/VERSION/RESOURCE. */
+type ListPaths = Readonly<Record<string, string>>;
+
+/** Shared informers: typed, of metadata, and dynamic. */
+export const startGoInformers = (target: ClientTarget, paths: ListPaths): ProgramCaches =>
+  cachesOf(startProgram(goProgram, ['informers', 'KUBECONFIG', ...Object.keys(paths)], target), paths);
+
+/** Reflectors that list at once, in pages, or by a watch; and of metadata. */
+export const startRustReflectors = (target: ClientTarget, paths: ListPaths): ProgramCaches =>
+  cachesOf(startProgram(rustProgram, ['KUBECONFIG', 'default', ...Object.keys(paths)], target), paths);
+
+function cachesOf(program: ClientProgram, paths: ListPaths): ProgramCaches {
   const cached = async (): Promise<CacheStates> => JSON.parse(await program.ask('states')) as CacheStates;
   return {
     converge: async (client) => {
+      let states = await cached();
       const served: Record<string, Versions> = {};
-      for (const [resource, path] of Object.entries(paths)) served[resource] = await listVersions(client, path);
-      const isSame = (states: CacheStates): boolean =>
-        Object.entries(states).every(
+      // Replicas renew their leases meanwhile, so every comparison lists anew.
+      const isSame = async (): Promise<boolean> => {
+        states = await cached();
+        for (const [resource, path] of Object.entries(paths)) served[resource] = await listVersions(client, path);
+        return Object.entries(states).every(
           ([resource, { versions, unequal }]) =>
             unequal.length === 0 &&
             Object.values(versions).every((found) => isDeepStrictEqual(found, served[resource])),
         );
+      };
       // The comparison below reports the differences.
-      await until('the same', async () => isSame(await cached()) || undefined, convergenceMs).catch(() => {});
-      const states = Object.entries(await cached());
-      expect(states.map(([resource]) => resource).toSorted()).toEqual(Object.keys(served).toSorted());
-      for (const [resource, { versions, unequal }] of states) {
+      await until('the same', async () => (await isSame()) || undefined, convergenceMs).catch(() => {});
+      expect(Object.keys(states).toSorted()).toEqual(Object.keys(served).toSorted());
+      for (const [resource, { versions, unequal }] of Object.entries(states)) {
         expect({ resource, unequal }).toEqual({ resource, unequal: [] });
         for (const [informer, found] of Object.entries(versions))
           expect({ resource, informer, found }).toEqual({ resource, informer, found: served[resource] });
@@ -51,7 +63,7 @@ export function startGoInformers(target: ClientTarget, paths: Readonly<Record<st
 /** resourceVersions by `namespace/name`. */
 type Versions = Readonly<Record<string, string>>;
 
-/** By resource; see clientgo/informers.go. */
+/** By resource; see clientgo/informers.go and kubers/src/main.rs. */
 type CacheStates = Readonly<
   Record<string, { readonly versions: Readonly<Record<string, Versions>>; readonly unequal: readonly string[] }>
 >;

@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { CleanupStack } from '@cluster-apiserver/base';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { repetitions } from '@cluster-apiserver/testkit/soak';
@@ -7,8 +7,8 @@ import { samples } from '../authorization/samples.ts';
 import { describeIf } from '../describe-if.ts';
 import type { Client } from '../fault/client.ts';
 import { startReplicas } from '../operations/replicas.ts';
-import { hasGo, noClients } from './client-programs.ts';
-import { startGoInformers } from './go-informers.ts';
+import { hasGo, hasRust, noClients } from './client-programs.ts';
+import { startGoInformers, startRustReflectors } from './program-caches.ts';
 import { widgetDefinition, widgetGroup } from './widgets.ts';
 
 const slowTestMs = 600_000;
@@ -16,59 +16,67 @@ const servedMs = 30_000;
 const rounds = repetitions({ ci: 1, soak: 4 });
 const namespace = 'informed';
 
-describeIf(hasGo, 'shared informers of client-go', noClients, () => {
-  test(
-    'typed by protobuf, of metadata and dynamic, converge for every kind while replicas restart',
-    async () => {
-      const cleanup = new CleanupStack();
-      try {
-        const etcd = await startEtcd();
-        cleanup.defer('etcd', () => etcd.stop());
-        const replicas = await startReplicas({ etcdEndpoints: etcd.endpoints, replicas: [{}, {}, {}] });
-        cleanup.defer('replicas', () => replicas.stop());
-        const [client, ...others] = replicas.all.map((replica) => replica.client());
-        if (!client) throw new Error('there are replicas');
-        for (const one of [client, ...others]) cleanup.defer('client', () => one.close());
+const programs = [
+  {
+    name: 'shared informers of client-go, typed by protobuf, of metadata and dynamic,',
+    isBuilt: hasGo,
+    start: startGoInformers,
+    untyped: ['apiextensions.k8s.io/v1/customresourcedefinitions', `${widgetGroup}/v1/widgets`],
+  },
+  { name: 'reflectors of kube-rs', isBuilt: hasRust, start: startRustReflectors },
+];
 
-        await expectStatus(client, 201, 'POST', definitions, widgetDefinition);
-        const resources = await until(
-          'the custom kind',
-          async () => {
-            const found = await discover(client);
-            return found.some(({ group }) => group === widgetGroup) ? found : undefined;
-          },
-          servedMs,
-        );
-        const paths = Object.fromEntries(
-          resources.map((resource) => [resource.id, `${resource.root}/${resource.name}`]),
-        );
-        const informers = [...replicas.all.map(({ url }) => url), replicas.front].map((url) =>
-          startGoInformers({ ...replicas, url }, paths),
-        );
-        for (const one of informers) cleanup.defer('informers', () => one.end());
+describe.each(programs)('$name', ({ isBuilt, start, untyped }) => {
+  describeIf(isBuilt, 'caches', noClients, () => {
+    test(
+      'converge for every kind while replicas restart',
+      async () => {
+        const cleanup = new CleanupStack();
+        try {
+          const etcd = await startEtcd();
+          cleanup.defer('etcd', () => etcd.stop());
+          const replicas = await startReplicas({ etcdEndpoints: etcd.endpoints, replicas: [{}, {}, {}] });
+          cleanup.defer('replicas', () => replicas.stop());
+          const [client, ...others] = replicas.all.map((replica) => replica.client());
+          if (!client) throw new Error('there are replicas');
+          for (const one of [client, ...others]) cleanup.defer('client', () => one.close());
 
-        for (const one of informers)
-          expect((await one.listUntyped()).toSorted()).toEqual([
-            'apiextensions.k8s.io/v1/customresourcedefinitions',
-            `${widgetGroup}/v1/widgets`,
-          ]);
-        for (let round = 0; round < rounds; round++) {
-          await writeAll(client, resources, `before-${round}`);
-          for (const one of informers) await one.converge(client);
-          for (const replica of replicas.all.slice(1))
-            for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-              await replica.end(signal);
-              await writeAll(client, resources, `${signal.toLowerCase()}-${round}-${replicas.all.indexOf(replica)}`);
-              await replica.start();
-            }
-          for (const one of informers) await one.converge(client);
+          await expectStatus(client, 201, 'POST', definitions, widgetDefinition);
+          const resources = await until(
+            'the custom kind',
+            async () => {
+              const found = await discover(client);
+              return found.some(({ group }) => group === widgetGroup) ? found : undefined;
+            },
+            servedMs,
+          );
+          const paths = Object.fromEntries(
+            resources.map((resource) => [resource.id, `${resource.root}/${resource.name}`]),
+          );
+          const caches = [...replicas.all.map(({ url }) => url), replicas.front].map((url) =>
+            start({ ...replicas, url }, paths),
+          );
+          for (const one of caches) cleanup.defer('caches', () => one.end());
+
+          if (untyped) for (const one of caches) expect((await one.listUntyped()).toSorted()).toEqual(untyped);
+          for (let round = 0; round < rounds; round++) {
+            await writeAll(client, resources, `before-${round}`);
+            for (const one of caches) await one.converge(client);
+            for (const replica of replicas.all.slice(1))
+              for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+                await replica.end(signal);
+                await writeAll(client, resources, `${signal.toLowerCase()}-${round}-${replicas.all.indexOf(replica)}`);
+                await replica.start();
+              }
+            for (const one of caches) await one.converge(client);
+          }
+        } finally {
+          await cleanup.close((what, error) => console.error(what, error));
         }
-      } finally {
-        await cleanup.close((what, error) => console.error(what, error));
-      }
-    },
-    slowTestMs,
-  );
+      },
+      slowTestMs,
+    );
+  });
 });
 
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
