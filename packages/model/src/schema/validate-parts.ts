@@ -18,10 +18,11 @@ export function* validateParts(schema: Schema, value: unknown, current: unknown,
   if (before.count === 0) yield* visit(schema, value, problems, refuseDuplicates);
 }
 
-type Validate = (schema: Schema, value: unknown, at: Problems) => void;
+type Validate = (schema: Schema, value: unknown, at: Problems) => SyncTask<void> | undefined;
 
 function* visit(schema: Schema, value: unknown, at: Problems, validate: Validate): SyncTask<void> {
-  validate(schema, value, at);
+  const validating = validate(schema, value, at);
+  if (validating) yield* validating;
   if (Array.isArray(value) && schema.type === 'list') {
     if (isScalar(schema.items)) return;
     for (const [index, entry] of value.entries()) yield* visit(schema.items, entry, at.at(index), validate);
@@ -40,15 +41,16 @@ function* visit(schema: Schema, value: unknown, at: Problems, validate: Validate
 
 const isScalar = ({ type }: Schema): boolean => type !== 'list' && type !== 'object' && type !== 'map';
 
-function validateResource(schema: Schema, value: unknown, at: Problems): void {
-  if (schema.type !== 'object' || !schema.structural?.embeddedResource || !isJsonObject(value)) return;
+function validateResource(schema: Schema, value: unknown, at: Problems): undefined {
+  if (schema.type !== 'object' || !schema.structural?.embeddedResource || !isJsonObject(value)) return undefined;
   requireText(value, 'apiVersion', at);
   requireText(value, 'kind', at);
-  if (!isKubeObject(value)) return;
+  if (!isKubeObject(value)) return undefined;
   const { metadata } = value;
   const rules = { namespaced: Boolean(metadata.namespace), names: pathSegmentNames, qualifiedFinalizers: false };
   // An embedded resource needs no name.
   validateObjectMeta(metadata.name ? metadata : { ...metadata, name: 'none' }, rules, at);
+  return undefined;
 }
 
 function requireText(value: JsonObject, name: string, at: Problems): void {
@@ -56,11 +58,17 @@ function requireText(value: JsonObject, name: string, at: Problems): void {
   else if (value[name] === '') at.at(name).invalid('', 'must not be empty');
 }
 
+const refuseDuplicates = (schema: Schema, value: unknown, at: Problems): SyncTask<void> | undefined =>
+  isSharedList(schema) && Array.isArray(value) ? refuseDuplicatesOf(schema, value, at) : undefined;
+
+/** Entries that are compared in one step. Each takes a microsecond or two. */
+const entriesPerStep = 1_000;
+
 /** Of equal entries the second one is named, once. */
-function refuseDuplicates(schema: Schema, value: unknown, at: Problems): void {
-  if (!isSharedList(schema) || !Array.isArray(value)) return;
+function* refuseDuplicatesOf(schema: SharedListSchema, value: readonly unknown[], at: Problems): SyncTask<void> {
   const counts = new Map<string | undefined, number>();
   for (const [index, entry] of value.entries()) {
+    if ((index + 1) % entriesPerStep === 0) yield;
     const step = findEntryStep(schema, entry);
     const count = (counts.get(step) ?? 0) + 1;
     counts.set(step, count);

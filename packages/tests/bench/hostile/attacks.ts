@@ -1,6 +1,7 @@
 import type { Attack } from './attack.ts';
 import { bodyAttacks } from './bodies.ts';
 import { connectionAttacks } from './connections.ts';
+import { definitionAttacks } from './definitions.ts';
 import { listAttacks } from './lists.ts';
 import { watchAttacks } from './watches.ts';
 
@@ -18,6 +19,7 @@ export const attacks: readonly Attack[] = [
   baseline,
   ...connectionAttacks,
   ...bodyAttacks,
+  ...definitionAttacks,
   ...listAttacks,
   ...watchAttacks,
 ];

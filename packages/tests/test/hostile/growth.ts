@@ -63,9 +63,29 @@ function runIgnoringErrors(run: () => unknown): void {
   }
 }
 
-export const serviceAccount = kinds({ eventLifetimeSeconds: 3600, serviceAccountTokens: undefined }).find(
-  ({ kind }) => kind === 'ServiceAccount',
-) as Kind;
+/** Counts that are taken of one task: each takes some milliseconds. */
+const countedPartsMax = 30;
+
+/** The most steps that a task takes between two pauses, or some successive pauses of a task that has many. */
+export function longestPart(prepare: () => Generator<unknown, unknown>): number {
+  let parts = 1;
+  for (const task = prepare(); !task.next().done; ) parts++;
+  const partsPerCount = Math.ceil(parts / countedPartsMax);
+  const task = prepare();
+  let most = 0;
+  for (let isOver = false; !isOver; ) {
+    const steps = counter.steps(() => {
+      for (let part = 0; part < partsPerCount && !isOver; part++) isOver = task.next().done === true;
+    });
+    most = Math.max(most, steps);
+  }
+  return most;
+}
+
+const declared = kinds({ eventLifetimeSeconds: 3600, serviceAccountTokens: undefined });
+const kindNamed = (name: string): Kind => declared.find(({ kind }) => kind === name) as Kind;
+export const serviceAccount = kindNamed('ServiceAccount');
+export const customResourceDefinition = kindNamed('CustomResourceDefinition');
 export const { schema } = serviceAccount;
 
 export const numbers = (n: number): number[] => Array.from({ length: n }, (_, i) => i);
