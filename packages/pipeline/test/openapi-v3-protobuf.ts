@@ -1,3 +1,4 @@
+import { parseYaml } from '@cluster-apiserver/model/codec';
 import protobuf from 'protobufjs';
 
 /** Decodes an OpenAPI 3 document from gnostic's messages, by their published field numbers. */
@@ -110,7 +111,7 @@ function schemaOf({ schema, reference }: Message): object {
 }
 
 const extensionsOf = (all: unknown): object =>
-  mapOf((all ?? []) as Named, ({ yaml }) => JSON.parse(yaml as string) as object);
+  mapOf((all ?? []) as Named, ({ yaml }) => parseYaml(yaml as string).value as object);
 
 const mapOf = (all: Named, read: (value: Message) => unknown): Record<string, unknown> =>
   Object.fromEntries(all.map(({ name, value }) => [name, read(value)]));

@@ -119,7 +119,8 @@ function* validateDefault(value: unknown, schema: Schema, at: Problems): SyncTas
 function* pruneDefault(value: unknown, schema: Schema, at: Problems): SyncTask<boolean> {
   try {
     let hasUnknown = false;
-    yield* decodeValue(schema, value, () => (hasUnknown = true));
+    // The first step is that of `decodeValue`.
+    yield* decodeValue(schema, value, (path) => (hasUnknown ||= !isInMetadata(schema, path.slice(1))));
     if (hasUnknown) at.invalid(value, 'must not have unknown fields');
     return true;
   } catch (error) {
@@ -129,6 +130,17 @@ function* pruneDefault(value: unknown, schema: Schema, at: Problems): SyncTask<b
     at.at(...path).invalid(valueAt(value, path), error.problem);
     return false;
   }
+}
+
+/** Whether a path leads into the metadata of an embedded resource, which lose what they do not know without an error. */
+function isInMetadata(schema: Schema, [step, ...more]: Path): boolean {
+  if (step === undefined || more.length === 0) return false;
+  if (schema.type === 'list') return isInMetadata(schema.items, more);
+  if (schema.type !== 'object') return false;
+  const name = typeof step === 'object' ? step.key : String(step);
+  if (name === 'metadata' && schema.structural?.embeddedResource) return true;
+  const member = memberSchema(schema, name);
+  return member !== undefined && isInMetadata(member, more);
 }
 
 /** Only what every resource has is decoded strictly: errors name it as a whole. */

@@ -229,6 +229,15 @@ describe('a default is refused', () => {
 
 test.each<[string, JsonSchema]>([
   ['null', { type: 'object', properties: { a: { ...text, nullable: true } }, default: { a: null } }],
+  [
+    'metadata of an embedded resource that are dropped',
+    {
+      type: 'object',
+      'x-kubernetes-embedded-resource': true,
+      'x-kubernetes-preserve-unknown-fields': true,
+      default: { apiVersion: 'v1', kind: 'Part', metadata: { name: 'a', unknown: 'b' } },
+    },
+  ],
   ['whatever a field keeps', { 'x-kubernetes-preserve-unknown-fields': true, default: { a: [1, { b: null }] } }],
   [
     'entries with the same key',

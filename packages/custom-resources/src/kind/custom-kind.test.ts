@@ -1,5 +1,6 @@
-import { runSync } from '@cluster-apiserver/base';
-import { expect, test } from '@jest/globals';
+import { requireValue, runSync } from '@cluster-apiserver/base';
+import { describe, expect, test } from '@jest/globals';
+import { formatPath, Problems } from '@cluster-apiserver/model';
 import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
 import { decode } from '@cluster-apiserver/model/schema';
 import type { JsonSchema } from '../schema/json-schema.ts';
@@ -87,4 +88,44 @@ test('finalizers that others may use, too, draw a warning when they are added', 
     'metadata.finalizers: "with.dot": prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers',
   ]);
   expect(warnings?.(lamp({}, { finalizers }), undefined)).toHaveLength(2);
+});
+
+describe('kind, apiVersion and metadata', () => {
+  const problemsOf = (schema: JsonSchema, value: KubeObject): readonly string[] => {
+    const kind = kindOf(schema);
+    const problems = new Problems();
+    const context = { user: undefined, served: kind, subresource: undefined, nowMs: 0, warn: () => {} };
+    runSync(requireValue(kind.validateInSteps)(value, undefined, problems, context));
+    return problems.errors.map(({ path, message }) => `${formatPath(path)}: ${message}`);
+  };
+
+  test('the schema of an object may restrict them', () => {
+    const properties = {
+      apiVersion: { type: 'string', pattern: '^workshop.example/v2$' },
+      kind: { type: 'string', enum: ['Lamp', 'Light'] },
+      metadata: { type: 'object', properties: { name: { type: 'string', maxLength: 3 } } },
+    } as const;
+    expect(problemsOf({ type: 'object', properties }, lamp({}))).toEqual([
+      expect.stringContaining('apiVersion: Invalid value: "workshop.example/v1"'),
+      expect.stringContaining('metadata.name: Too long'),
+    ]);
+  });
+
+  test('so may that of an embedded resource, whose names have rules of their own', () => {
+    const embedded: JsonSchema = {
+      type: 'object',
+      'x-kubernetes-embedded-resource': true,
+      'x-kubernetes-preserve-unknown-fields': true,
+      properties: { kind: { type: 'string', enum: ['Bulb', '%'] } },
+    };
+    const schema = specOf({ part: embedded });
+    expect(problemsOf(schema, lamp({ part: { apiVersion: 'v1', kind: 'Bulb' } }))).toEqual([]);
+    expect(problemsOf(schema, lamp({ part: { apiVersion: 'v1', kind: 'Shade' } }))).toEqual([
+      expect.stringContaining('spec.part.kind: Unsupported value: "Shade"'),
+    ]);
+    expect(problemsOf(schema, lamp({ part: { apiVersion: 'a/b/c', kind: '%' } }))).toEqual([
+      'spec.part.apiVersion: Invalid value: "a/b/c": unexpected GroupVersion string: a/b/c',
+      expect.stringContaining('spec.part.kind: Invalid value: "%": may have mixed case, but should otherwise match:'),
+    ]);
+  });
 });

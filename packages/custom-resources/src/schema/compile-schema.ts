@@ -1,4 +1,5 @@
 import type { SyncTask } from '@cluster-apiserver/base';
+import type { Path } from '@cluster-apiserver/model';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import {
   boolean,
@@ -11,6 +12,7 @@ import {
   list,
   type ListSchema,
   type ObjectSchema,
+  resourceNames,
   type Schema,
   string,
   structural,
@@ -33,9 +35,6 @@ export function* compileSchema(root: JsonSchema, options: CompileOptions = {}): 
   return (yield* new Compiler(options).root(root)) as ObjectSchema<KubeObject>;
 }
 
-/** What every object has; its metadata may have rules. */
-const ofEveryObject = new Set(['apiVersion', 'kind', 'metadata']);
-
 /** Schemas that are compiled in one step. */
 const nodesPerStep = 50;
 
@@ -50,9 +49,7 @@ class Compiler {
   }
 
   *root(json: JsonSchema): SyncTask<ObjectSchema> {
-    const metadata = json.properties?.['metadata'];
-    const rules = metadata && (yield* this.#rulesOf(metadata, true));
-    const compiled = yield* this.#object(json, { isRoot: true, ...(rules && { metadata: rules }) });
+    const compiled = yield* this.#object(json, true);
     return { ...compiled, ...(yield* this.#constraintsOf(json, compiled)) };
   }
 
@@ -82,17 +79,19 @@ class Compiler {
     }
   }
 
-  *#object(
-    json: JsonSchema,
-    options: { readonly isRoot?: boolean; readonly metadata?: ValueRules } = {},
-  ): SyncTask<ObjectSchema> {
-    const isResource = options.isRoot === true || json['x-kubernetes-embedded-resource'] === true;
+  *#object(json: JsonSchema, isRoot = false): SyncTask<ObjectSchema> {
+    const isResource = isRoot || json['x-kubernetes-embedded-resource'] === true;
     const fields: [string, Schema][] = [];
+    const resourceRules = new Map<string, ValueRules>();
     for (const [name, property] of Object.entries(json.properties ?? {}))
-      if (!isResource || !ofEveryObject.has(name)) fields.push([name, yield* this.#schema(property)]);
+      if (isResource && resourceNames.includes(name)) {
+        const rules = yield* this.#rulesOf(property, true);
+        if (rules) resourceRules.set(name, rules);
+      } else fields.push([name, yield* this.#schema(property)]);
     const rest = yield* this.#restOf(json);
     return structural(fields, {
-      ...options,
+      isRoot,
+      resourceRules,
       ...(rest && { rest }),
       atomic: json['x-kubernetes-map-type'] === 'atomic',
       embeddedResource: json['x-kubernetes-embedded-resource'] ?? false,
@@ -194,7 +193,7 @@ function sharingOf(json: JsonSchema): ListSchema['sharing'] {
 }
 
 /** A value as it stands in objects: with the defaults of what is in it. */
-export function* decodeValue(schema: Schema, value: unknown, unknownField: () => void): SyncTask<unknown> {
+export function* decodeValue(schema: Schema, value: unknown, unknownField: (path: Path) => void): SyncTask<unknown> {
   const decoded = yield* decodeInSteps<Record<string, unknown>>(
     { type: 'object', fields: new Map(), atomic: false, rest: schema, structural: plainObject },
     { value },

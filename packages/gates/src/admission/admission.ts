@@ -82,7 +82,7 @@ export interface AdmittedCreation {
   readonly key: string;
   readonly value: Buffer;
   /** What the value was encoded from. */
-  readonly source: object;
+  readonly source: object | undefined;
   readonly preconditions: readonly Precondition[];
   /** Whether memory has an object of that name, or cannot know. */
   readonly mayBeTaken: () => boolean;

@@ -13,30 +13,44 @@ export const unstructured: AnySchema = { type: 'any', contents: 'owned' };
 export const emptied: AnySchema = { type: 'any', contents: 'emptied' };
 
 /** What every resource has: as the whole of an object, or embedded in one. */
-const resourceFields = (rules: ValueRules | undefined): readonly (readonly [string, Schema])[] => [
+const ofResource: readonly (readonly [string, Schema])[] = [
   ['kind', string],
   ['apiVersion', string],
-  ['metadata', rules ? { ...objectMeta, rules } : objectMeta],
+  ['metadata', objectMeta],
 ];
-const resourceNames = ['kind', 'apiVersion', 'metadata'];
+export const resourceNames = ofResource.map(([name]) => name);
+
+const resourceFields = (rulesOf: ReadonlyMap<string, ValueRules>): readonly (readonly [string, Schema])[] =>
+  ofResource.map(([name, schema]) => {
+    const rules = rulesOf.get(name);
+    return [name, rules ? { ...schema, rules } : schema];
+  });
 
 export interface StructuralOptions extends Constraints {
   readonly rest?: Schema;
   readonly atomic?: boolean;
   /** Its kind, apiVersion and metadata come first, so that stored objects begin like those of other kinds. */
   readonly isRoot?: boolean;
-  /** Rules for the metadata of the root. */
-  readonly metadata?: ValueRules;
   /** It has a kind, an apiVersion and metadata, too. */
   readonly embeddedResource?: boolean;
+  /** Rules for these three, by their names. */
+  readonly resourceRules?: ReadonlyMap<string, ValueRules>;
 }
+
+const noRules: ReadonlyMap<string, ValueRules> = new Map();
 
 export function structural(
   fields: Iterable<readonly [string, Schema]>,
-  { atomic = false, embeddedResource = false, isRoot = false, metadata, ...options }: StructuralOptions = {},
+  {
+    atomic = false,
+    embeddedResource = false,
+    isRoot = false,
+    resourceRules = noRules,
+    ...options
+  }: StructuralOptions = {},
 ): ObjectSchema {
   const declared = new Map<string, Field>();
-  for (const [name, schema] of [...fields, ...(isRoot || embeddedResource ? resourceFields(metadata) : [])])
+  for (const [name, schema] of [...fields, ...(isRoot || embeddedResource ? resourceFields(resourceRules) : [])])
     declared.set(name, {
       name,
       schema,

@@ -2,7 +2,7 @@ import type { SyncTask } from '@cluster-apiserver/base';
 import { isJsonObject, type JsonObject } from '../json/json-object.ts';
 import { isKubeObject } from '../kind/object.ts';
 import type { Problems } from '../problems.ts';
-import { pathSegmentNames } from '../validation/names.ts';
+import { dnsWordLabel, type NameRule, pathSegmentNames } from '../validation/names.ts';
 import { validateObjectMeta } from '../validation/object-meta.ts';
 import { findEntryStep, keysOfEntry } from './list-entries.ts';
 import { isSharedList, memberSchema, type Schema, type SharedListSchema } from './schema.ts';
@@ -43,8 +43,10 @@ const isScalar = ({ type }: Schema): boolean => type !== 'list' && type !== 'obj
 
 function validateResource(schema: Schema, value: unknown, at: Problems): undefined {
   if (schema.type !== 'object' || !schema.structural?.embeddedResource || !isJsonObject(value)) return undefined;
-  requireText(value, 'apiVersion', at);
-  requireText(value, 'kind', at);
+  requireText(value, 'apiVersion', at, groupVersion);
+  requireText(value, 'kind', at, (kind) =>
+    dnsWordLabel(kind.toLowerCase()).map((problem) => `may have mixed case, but should otherwise match: ${problem}`),
+  );
   if (!isKubeObject(value)) return undefined;
   const { metadata } = value;
   const rules = { namespaced: Boolean(metadata.namespace), names: pathSegmentNames, qualifiedFinalizers: false };
@@ -53,10 +55,15 @@ function validateResource(schema: Schema, value: unknown, at: Problems): undefin
   return undefined;
 }
 
-function requireText(value: JsonObject, name: string, at: Problems): void {
-  if (value[name] === undefined) at.at(name).required('must not be empty');
-  else if (value[name] === '') at.at(name).invalid('', 'must not be empty');
+function requireText(value: JsonObject, name: string, at: Problems, rule: NameRule): void {
+  const text = value[name];
+  if (text === undefined) at.at(name).required('must not be empty');
+  else if (text === '') at.at(name).invalid('', 'must not be empty');
+  else if (typeof text === 'string') for (const problem of rule(text)) at.at(name).invalid(text, problem);
 }
+
+const groupVersion: NameRule = (text) =>
+  text.split('/', 3).length > 2 ? [`unexpected GroupVersion string: ${text}`] : [];
 
 const refuseDuplicates = (schema: Schema, value: unknown, at: Problems): SyncTask<void> | undefined =>
   isSharedList(schema) && Array.isArray(value) ? refuseDuplicatesOf(schema, value, at) : undefined;

@@ -1,10 +1,25 @@
 /** Fields of the messages in which gnostic keeps OpenAPI documents. */
-import { delimited, type ProtobufWriter, varint, writeNested, writeTag } from '@cluster-apiserver/model/codec';
+import {
+  delimited,
+  formatYaml,
+  type ProtobufWriter,
+  varint,
+  writeNested,
+  writeTag,
+} from '@cluster-apiserver/model/codec';
+import { isJsonObject } from '@cluster-apiserver/model/json';
 
-/** Extensions are encoded as YAML, of which JSON is a subset. */
+/** Extensions are encoded as YAML in blocks, with members in the order of their names, as Go writes it. */
 export function encodeExtensions(to: ProtobufWriter, number: number, of: object): void {
   const own = Object.entries(of).filter(([name]) => name.startsWith('x-'));
-  named(to, number, Object.fromEntries(own), (any, value) => text(any, 2, JSON.stringify(value)));
+  named(to, number, Object.fromEntries(own), (any, value) => text(any, 2, formatYaml(inOrder(value))));
+}
+
+function inOrder(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inOrder);
+  if (!isJsonObject(value)) return value;
+  const members = Object.entries(value).toSorted(([left], [right]) => (left < right ? -1 : 1));
+  return Object.fromEntries(members.map(([name, member]) => [name, inOrder(member)]));
 }
 
 /** Maps are lists of pairs in the messages of gnostic. */

@@ -1,4 +1,4 @@
-import { type Call, type Clock, largeBytesMin, runTask, type SyncTask } from '@cluster-apiserver/base';
+import { type Call, type Clock, getOwn, largeBytesMin, runTask, type SyncTask } from '@cluster-apiserver/base';
 import { badRequest, formatPath, invalid, Problems, type StatusError } from '@cluster-apiserver/model';
 import type { TypeNames } from '@cluster-apiserver/model/codec';
 import {
@@ -110,13 +110,17 @@ function readTypeName(kind: EncodableKind, value: JsonObject | null, name: keyof
 
 /** The path implies both, but kube-apiserver cannot read an object without a Go type that names none. */
 function impliedName(kind: EncodableKind, name: keyof TypeNames): string {
-  if (kind.isCustom)
-    throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): ${name} is missing`);
-  return kind[name];
+  if (!kind.isCustom) return kind[name];
+  if (name === 'apiVersion') return '';
+  throw badRequest(`the object provided is unrecognized (must be of type ${kind.kind}): Object 'Kind' is missing`);
 }
 
-const wrongKind = (kind: EncodableKind, given: string): StatusError =>
-  invalid({ group: kind.group, kind: given }, '', new Problems().at('kind').invalid(given, `must be ${kind.kind}`));
+function wrongKind(kind: EncodableKind, given: string, value: JsonObject | null): StatusError {
+  const metadata = value && getOwn(value, 'metadata');
+  const name = isJsonObject(metadata) ? getOwn(metadata, 'name') : undefined;
+  const problems = new Problems().at('kind').invalid(given, `must be ${kind.kind}`);
+  return invalid({ group: kind.group, kind: given }, typeof name === 'string' ? name : '', problems);
+}
 
 /** Adds the kind and version of the endpoint, unless the body names others, which is an error. */
 function withTypeNames(kind: EncodableKind, value: unknown): unknown {
@@ -125,7 +129,11 @@ function withTypeNames(kind: EncodableKind, value: unknown): unknown {
   const namedKind = readTypeName(kind, value, 'kind') || impliedName(kind, 'kind');
   const namedVersion = readTypeName(kind, value, 'apiVersion') || impliedName(kind, 'apiVersion');
   if (namedKind !== kind.kind || namedVersion !== kind.apiVersion) {
-    if (kind.isCustom && namedVersion === kind.apiVersion) throw wrongKind(kind, namedKind);
+    if (kind.isCustom && namedVersion === kind.apiVersion) throw wrongKind(kind, namedKind, value);
+    if (kind.isCustom)
+      throw badRequest(
+        `the API version in the data (${namedVersion}) does not match the expected API version (${kind.apiVersion})`,
+      );
     throw badRequest(
       `${namedKind} in version ${JSON.stringify(namedVersion)} cannot be handled as a ${kind.kind}: this endpoint takes ${kind.kind} in version ${JSON.stringify(kind.apiVersion)}`,
     );

@@ -47,9 +47,30 @@ function describeError(error: HttpsError): string {
   return typeof message === 'string' ? `${error.message}: ${message}` : error.message;
 }
 
+/** In the words of client-go, which operators and tools recognize. What the server says of it is not quoted. */
+function describeStatus(status: number): string {
+  const known = statusTexts.get(status);
+  if (known !== undefined) return known;
+  return status < 500
+    ? `the server responded with the status code ${status} but did not return more information`
+    : 'an error on the server ("unknown") has prevented the request from succeeding';
+}
+
+const statusTexts: ReadonlyMap<number, string> = new Map([
+  [400, 'the server rejected our request for an unknown reason'],
+  [401, 'the server has asked for the client to provide credentials'],
+  [404, 'the server could not find the requested resource'],
+  [405, 'the server does not allow this method on the requested resource'],
+  [409, 'the server reported a conflict'],
+  [422, 'the server rejected our request due to an error in our request'],
+  [429, 'the server has received too many requests and has asked us to try again later'],
+  [503, 'the server is currently unable to handle the request'],
+  [504, 'the server was unable to return a response in the time allotted, but may still be processing the request'],
+]);
+
 async function parseReview({ status, body }: HttpsResponse, clock: Clock): Promise<unknown> {
   if (status < 200 || status > 206)
-    throw new WebhookCallError(`the server answered with the status ${status}`, { code: status < 400 ? 503 : status });
+    throw new WebhookCallError(describeStatus(status), { code: status < 400 ? 503 : status });
   try {
     return await parseAnswer(body, clock);
   } catch (error) {

@@ -20,9 +20,9 @@ import {
 import { toVersion } from '../conversion.ts';
 import { type Outcome, WrittenObject } from '../outcome.ts';
 import { type Place, placeOf, type Resource } from '../resource.ts';
-import { readStored, type StoredObject, WrittenValue } from '../stored-object.ts';
+import { readStored, type StoredObject } from '../stored-object.ts';
 import { type AdmissionOptions, admit } from './admission.ts';
-import { createAdmitted, encodeObject, type EncodedObject } from './store-new-object.ts';
+import { createAdmitted, encodeObject, type EncodedObject, writtenObject } from './store-new-object.ts';
 
 /** What to do with an object: write a new state, or remove it. */
 export type Decision =
@@ -184,9 +184,7 @@ async function commit(update: Update, next: NextState, over: Revision | undefine
     const revision = await send(update, next, over);
     resource.collection.noteLocalWrite(revision);
     const { decided, stored } = next;
-    const outcome = stored
-      ? new WrittenObject(stored.object, revision, stored.bytes)
-      : new WrittenObject(decided, revision);
+    const outcome = stored ? writtenObject(stored, revision) : new WrittenObject(decided, revision);
     return { outcome, over, created: over === undefined, removed: stored === undefined };
   } catch (error) {
     if (error instanceof KeyExistsError || error instanceof RevisionMismatchError) return toBase(update, error.current);
@@ -207,8 +205,7 @@ function send(
   const { key } = place;
   if (!stored) return store.delete(key, over, call);
   const { timeToLiveSeconds } = resource.stored;
-  const source = new WrittenValue(resource.stored, stored.object);
-  return store.update(key, bytesOf(stored.bytes), over, { timeToLiveSeconds, source }, call);
+  return store.update(key, bytesOf(stored.bytes), over, { timeToLiveSeconds, source: stored.source }, call);
 }
 
 /** The result of a verdict that writes nothing. */

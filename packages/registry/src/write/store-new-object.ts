@@ -19,17 +19,24 @@ import { canonical } from './system-fields.ts';
 
 /** An object in its stored version. */
 export interface EncodedObject {
-  readonly object: KubeObject;
   readonly bytes: ByteString;
+  /** As it will be read: what was converted gets the defaults of the stored version, which are not stored. */
+  readonly read: KubeObject;
+  /** What is written; undefined if it has to be read again. */
+  readonly source: WrittenValue | undefined;
 }
 
 export function* encodeObject(resource: Resource, decided: KubeObject, call: Call): Task<EncodedObject> {
   const { kind, stored } = resource;
-  const converted = yield* awaitValue(toVersion(kind, decided, stored, call));
-  // With the defaults of the stored version, as it will be read.
-  const object = converted === decided ? decided : canonical(stored, converted);
-  return { object, bytes: stored.storage.form.encode(object) };
+  const object = yield* awaitValue(toVersion(kind, decided, stored, call));
+  const bytes = stored.storage.form.encode(object);
+  return object === decided
+    ? { bytes, read: object, source: new WrittenValue(stored, object) }
+    : { bytes, read: canonical(stored, object), source: undefined };
 }
+
+export const writtenObject = ({ bytes, read, source }: EncodedObject, at: Revision): WrittenObject =>
+  new WrittenObject(read, at, source && bytes);
 
 /** A new object that is ready to be stored. */
 export interface NewWrite {
@@ -57,7 +64,7 @@ export async function storeNewObject(
     if (stored) {
       const storedAt = await createAdmitted(resource, { key, itemKey }, { decided, stored }, options, call);
       collection.noteLocalWrite(storedAt);
-      return new WrittenObject(stored.object, storedAt, stored.bytes);
+      return writtenObject(stored, storedAt);
     }
     await admit(resource, options, { operation: 'CREATE', name, object: decided, oldObject: undefined });
     const { stored: current } = await store.get(key, call);
@@ -90,14 +97,13 @@ const triesMax = 100;
 export async function createAdmitted(
   resource: Resource,
   { key, itemKey }: Place,
-  { decided, stored: { object, bytes } }: NewWrite,
+  { decided, stored: { bytes, source } }: NewWrite,
   options: AdmissionOptions,
   call: Call,
 ): Promise<Revision> {
   const { stored: kind, store, collection } = resource;
   const { timeToLiveSeconds } = kind;
   const value = bytesOf(bytes);
-  const source = new WrittenValue(kind, object);
   const { name } = decided.metadata;
   const admission = { operation: 'CREATE', name, object: decided, oldObject: undefined } as const;
   for (let tries = 1; ; tries++) {

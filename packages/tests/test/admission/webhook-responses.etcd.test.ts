@@ -138,12 +138,18 @@ const review =
     void response.end(JSON.stringify({ kind: 'AdmissionReview', apiVersion: 'admission.k8s.io/v1', ...part(uid) }));
 
 const failures: readonly [string, ReviewHandler, RegExp, string][] = [
-  ['responds with 403', sendBody(403), /failed to call webhook: the server answered with the status 403$/, '403'],
-  ['fails', sendBody(500), /the status 500$/, '500'],
+  [
+    'responds with 403',
+    sendBody(403),
+    /failed to call webhook: the server responded with the status code 403 but did not return more information$/,
+    '403',
+  ],
+  ['fails', sendBody(500), /an error on the server \("unknown"\) has prevented the request from succeeding$/, '500'],
+  ['refuses', sendBody(422), /the server rejected our request due to an error in our request$/, '422'],
   [
     'redirects',
     (_, response) => void response.writeHead(302, { location: 'https://127.0.0.1:1/' }).end(),
-    /the status 302$/,
+    /the status code 302 but did not return more information$/,
     '503',
   ],
   [
