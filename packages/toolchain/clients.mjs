@@ -14,7 +14,7 @@ const clients = path.join(cache, 'clients');
 const suites = String.raw`/tests/test/(clients/|operations/restored-clients|operators/)`;
 
 /** Modules in packages/tests. */
-const goPrograms = ['clientgo', 'operator'];
+const goPrograms = ['clientgo', 'operator', 'certmanager'];
 
 /** Of the client in Python. */
 const kubernetesForPython = 'kubernetes==37.0.2';

@@ -12,7 +12,7 @@ import type { Options } from './options.ts';
 import { forgetChildren, type Pids, type Running, writeChildren, writePids } from './pids.ts';
 import type { Launcher } from './launcher.ts';
 import { type Plan, type Planned, plan } from './plan.ts';
-import { type Supervised, supervise } from './supervise.ts';
+import { Supervisor } from './supervise.ts';
 
 export interface Cluster {
   readonly home: Home;
@@ -46,7 +46,7 @@ export async function launch(options: Options, launcher: Launcher, cleanup: Clea
 
 interface Child {
   readonly url: string;
-  readonly process: Supervised;
+  readonly process: Supervisor;
 }
 
 async function run(planned: Plan, home: Home, launcher: Launcher, cleanup: CleanupStack): Promise<Cluster> {
@@ -61,7 +61,7 @@ async function run(planned: Plan, home: Home, launcher: Launcher, cleanup: Clean
   let changed = (): void => writeChildren(home, children());
   const begin = ({ program, url }: Planned): Child => {
     launcher.signal.throwIfAborted(); // a cluster that is being stopped would not stop this process
-    return { url, process: supervise(program, launcher, () => changed()) };
+    return { url, process: new Supervisor(program, launcher, () => changed()) };
   };
 
   cleanup.defer('record', () => forgetChildren(home));

@@ -21,17 +21,6 @@ export interface SupervisorContext {
   readonly print: (line: string) => void;
 }
 
-export interface Supervised {
-  /** The current process, or the previous one until the next one starts. */
-  readonly pid: number;
-  /** Polls `check` until it returns a value. Throws if the process ends, or takes too long. */
-  ready<T>(check: () => Promise<T | undefined>): Promise<T>;
-  /** Sends SIGTERM without waiting. The process is not restarted. */
-  requestStop(): void;
-  /** Resolves when the process has ended; kills it after the grace period. */
-  stop(graceMs: number): Promise<void>;
-}
-
 export class StartError extends Error {
   override readonly name = 'StartError';
 }
@@ -46,10 +35,7 @@ const readyPollMs = 50;
 const lastWordsLines = 8;
 
 /** Starts a program, and restarts it whenever it ends after it was ready. Calls `changed` for each new process. */
-export const supervise = (program: Program, context: SupervisorContext, changed: () => void): Supervised =>
-  new Supervisor(program, context, changed);
-
-class Supervisor implements Supervised {
+export class Supervisor {
   readonly #program: Program;
   readonly #context: SupervisorContext;
   readonly #changed: () => void;
@@ -73,10 +59,12 @@ class Supervisor implements Supervised {
     this.#life = this.#restartUntilStopped();
   }
 
+  /** Of the current process, or of the previous one until the next one starts. */
   get pid(): number {
     return this.#child.pid ?? 0;
   }
 
+  /** Polls `check` until it returns a value. Throws if the process ends, or takes too long. */
   async ready<T>(check: () => Promise<T | undefined>): Promise<T> {
     const { clock } = this.#context;
     const { name } = this.#program;
@@ -94,11 +82,13 @@ class Supervisor implements Supervised {
     }
   }
 
+  /** Sends SIGTERM without waiting. The process is not restarted. */
   requestStop(): void {
     this.#stopping.abort();
     this.#child.kill('SIGTERM');
   }
 
+  /** Resolves when the process has ended; kills it after the grace period. */
   async stop(graceMs: number): Promise<void> {
     const { clock, print } = this.#context;
     this.requestStop();

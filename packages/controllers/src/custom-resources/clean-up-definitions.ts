@@ -65,8 +65,11 @@ class Cleaner implements Reconciler {
     const resource = kindOfDefinition(api.current, item.name);
     this.#terminating.set(key, resource);
     if (!resource?.collection.isReady) {
-      // When the kind comes, it is looked at again.
-      if (wasServed(await readDefinition(this.#options.clock, item))) return;
+      // When the kind comes, it is looked at again. Until then its condition says what it waits for.
+      if (wasServed(await readDefinition(this.#options.clock, item))) {
+        if (!resource) await this.#note(item, notServed);
+        return;
+      }
       await this.#release(item, {
         ...terminated,
         reason: 'NeverEstablished',
@@ -169,6 +172,12 @@ const inProgress: Finding = {
   status: 'True',
   reason: 'InstanceDeletionInProgress',
   message: 'CustomResource deletion is in progress',
+};
+
+const notServed: Finding = {
+  ...inProgress,
+  reason: 'InstanceDeletionFailed',
+  message: 'could not issue all deletes: the kind is not served; see the log of the server',
 };
 
 const failed = (cause: unknown): Finding => ({

@@ -237,6 +237,24 @@ describe('a name that another definition of the group has', () => {
     expect(all.filter(({ NamesAccepted }) => NamesAccepted === 'False: ListKindConflict')).toHaveLength(9);
   });
 
+  test('is not accepted while one of them cannot be read', async () => {
+    const unlock = store.lock('/registry/apiextensions.k8s.io/customresourcedefinitions/things.example.com');
+    await define({ plural: 'things', kind: 'Thing' });
+    serve();
+    work();
+    await define({ plural: 'others', kind: 'Other' });
+    await define({ plural: 'others', kind: 'Other', group: 'elsewhere.example.com' });
+    await until('it is no conflict elsewhere', async () => {
+      return (await reasons('others', 'elsewhere.example.com'))['Established'] === established.Established;
+    });
+    expect(await reasons('others')).toEqual({});
+    unlock();
+    await update('things', ({ metadata }) => ({ metadata: { ...metadata, labels: { a: 'b' } } }));
+    await whenEstablished('things');
+    clock.advance(60_000);
+    await whenEstablished('others');
+  });
+
   test('leaves an established definition its former names', async () => {
     work();
     serve();
@@ -290,6 +308,16 @@ describe('a definition that is deleted', () => {
     await remove('things');
     work();
     await quietTurns();
+    await gone('things');
+  });
+
+  test('shows that its kind is not served', async () => {
+    work();
+    await define({ plural: 'things', kind: 'Thing' });
+    await until('its names are accepted', async () => (await reasons('things'))['NamesAccepted'] !== undefined);
+    await remove('things');
+    await until('it shows', async () => (await reasons('things'))['Terminating'] === 'True: InstanceDeletionFailed');
+    serve();
     await gone('things');
   });
 

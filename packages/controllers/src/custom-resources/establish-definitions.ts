@@ -152,12 +152,22 @@ class Establisher implements Reconciler {
     return status;
   }
 
+  /** As they are stored, or served while the definition cannot be read. */
+  #namesOf(item: CachedObject): DefinitionNames {
+    if (!item.unreadable) return definitionOf(item).status.acceptedNames;
+    const name = textOfItemKey(item.key);
+    const served = kindOfDefinition(this.#options.api.current, name);
+    if (served) return namesOfKind(served.kind);
+    // Whatever is accepted now may be its name.
+    throw new Error(`${name} cannot be read, so names of its group are not accepted`, { cause: item.unreadable });
+  }
+
   /** The names of the other definitions of the group, and of the kinds in it that need none. */
   #namesBeside(key: string, { spec }: CustomResourceDefinition): UsedNames {
     const names: DefinitionNames[] = [];
     for (const item of itemsWithin(this.#definitions.collection.view(), '')) {
-      const stored = item.key !== key && groupOf(item.key) === groupOf(key) ? readable(item) : undefined;
-      if (stored) names.push(this.#names.get(item.key) ?? definitionOf(stored).status.acceptedNames);
+      if (item.key === key || groupOf(item.key) !== groupOf(key)) continue;
+      names.push(this.#names.get(item.key) ?? this.#namesOf(item));
     }
     for (const { kind: own } of this.#options.api.current.stored)
       if (own.group === spec.group && own.definition === undefined) names.push(namesOfKind(own));

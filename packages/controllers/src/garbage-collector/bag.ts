@@ -1,14 +1,8 @@
-export interface ReadonlyBag<Item> extends Iterable<Item> {
-  readonly size: number;
-  /** Any of the items. */
-  readonly first: Item | undefined;
-}
-
 /**
  * A set whose first item is found in one step. A Set that loses its items in their order would first skip all those that
  * it has lost.
  */
-export class Bag<Item> implements ReadonlyBag<Item> {
+export class Bag<Item> {
   readonly #items: Item[] = [];
   readonly #places = new Map<Item, number>();
 
@@ -16,6 +10,7 @@ export class Bag<Item> implements ReadonlyBag<Item> {
     return this.#items.length;
   }
 
+  /** Any of the items. */
   get first(): Item | undefined {
     return this.#items[0];
   }
@@ -41,3 +36,5 @@ export class Bag<Item> implements ReadonlyBag<Item> {
     return this.#items.values();
   }
 }
+
+export type ReadonlyBag<Item> = Omit<Bag<Item>, 'add' | 'delete'>;

@@ -1,6 +1,6 @@
 import { type Call, type Clock, settle } from '@cluster-apiserver/base';
 import type { UserInfo } from '@cluster-apiserver/model';
-import { createDoublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
+import type { Metrics } from '@cluster-apiserver/telemetry';
 import { createResultCounter } from '../result-counter.ts';
 import type { Authenticator, Credentials } from './authenticator.ts';
 
@@ -10,18 +10,13 @@ const results = ['success', 'failure', 'error'] as const;
 /** Measures each attempt of an authenticator. */
 export function createMeasuredAuthenticator(inner: Authenticator, clock: Clock, metrics: Metrics): Authenticator {
   const count = createResultCounter(
+    metrics,
     results,
-    metrics.counter({
-      name: 'authentication_attempts',
-      help: 'Counter of authenticated attempts.',
-      labels: { result: results },
-    }),
-    metrics.histogram({
+    { name: 'authentication_attempts', help: 'Counter of authenticated attempts.' },
+    {
       name: 'authentication_duration_seconds',
       help: 'Authentication duration in seconds broken out by result.',
-      labels: { result: results },
-      buckets: createDoublingBuckets(0.001, 15),
-    }),
+    },
   );
   const countUser = createUserCounter(metrics);
   const attempt = ({ credentials, call }: Attempt): ReturnType<Authenticator['authenticate']> =>

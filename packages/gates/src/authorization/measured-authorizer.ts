@@ -1,6 +1,6 @@
 import { type Call, type Clock, settle } from '@cluster-apiserver/base';
 import type { AccessAttributes, AccessDecision } from '@cluster-apiserver/model';
-import { createDoublingBuckets, type Metrics } from '@cluster-apiserver/telemetry';
+import type { Metrics } from '@cluster-apiserver/telemetry';
 import { createResultCounter } from '../result-counter.ts';
 import type { Authorizer } from './authorizer.ts';
 
@@ -10,18 +10,13 @@ const results = ['allowed', 'denied', 'no-opinion', 'error'] as const;
 /** Measures each attempt of an authorizer. */
 export function createMeasuredAuthorizer(inner: Authorizer, clock: Clock, metrics: Metrics): Authorizer {
   const count = createResultCounter(
+    metrics,
     results,
-    metrics.counter({
+    {
       name: 'authorization_attempts_total',
       help: "Counter of authorization attempts broken down by result. It can be either 'allowed', 'denied', 'no-opinion' or 'error'. Includes the permissions that impersonation requires.",
-      labels: { result: results },
-    }),
-    metrics.histogram({
-      name: 'authorization_duration_seconds',
-      help: 'Authorization duration in seconds broken out by result.',
-      labels: { result: results },
-      buckets: createDoublingBuckets(0.001, 15),
-    }),
+    },
+    { name: 'authorization_duration_seconds', help: 'Authorization duration in seconds broken out by result.' },
   );
   const attempt = ({ attributes, call }: Attempt): AccessDecision | Promise<AccessDecision> =>
     inner.authorize(attributes, call);

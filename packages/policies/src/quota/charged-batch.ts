@@ -4,7 +4,7 @@ import type { ResourceQuota } from '@cluster-apiserver/kinds';
 import { fieldSubresourceOf } from '@cluster-apiserver/model/kind';
 import { type Resource, type StoredObject, updateWithCreation } from '@cluster-apiserver/registry';
 import type { Precondition } from '@cluster-apiserver/storage';
-import { asQuota, charged, findRefusal } from './charges.ts';
+import { asQuota, charged, chargesMax, findRefusal } from './charges.ts';
 
 /** A creation that waits to be stored together with its charges. */
 export interface WaitingCreation extends AdmittedCreation {
@@ -17,7 +17,6 @@ export interface WaitingCreation extends AdmittedCreation {
   conflicts: number;
 }
 
-/** With their preconditions and a few quotas they are far from the 128 operations that etcd accepts in a transaction. */
 const creationsMax = 50;
 /** Far from the 1.5 MiB that etcd accepts, so that a large object does not delay many others. */
 const bytesMax = 256 * 1024;
@@ -39,6 +38,8 @@ export class ChargedBatch {
     if (this.#expected.has(key)) return false;
     // One of the two was admitted by an old state.
     if (preconditions.some((one) => (this.#expected.get(one.key) ?? one.revision) !== one.revision)) return false;
+    const added = counting.filter((stored) => !this.#charges.has(stored)).length;
+    if (this.#charges.size + added > chargesMax) return false;
     const charges = counting.map((stored) => [stored, this.#charges.get(stored) ?? asQuota(stored)] as const);
     // Those before it may fail, so it is not refused yet.
     if (charges.some(([, quota]) => findRefusal(quota, names, context))) return false;

@@ -27,12 +27,27 @@ export function quotasCounting(
   return found;
 }
 
-/** Why the quotas do not let an object of these names be created. */
-export const findRefusals = (
+/** With so many creations as share a transaction, they are fewer than the 128 operations that etcd accepts in one. */
+export const chargesMax = 60;
+
+/** Why these quotas do not let an object of these names be created. */
+export function findFirstRefusal(
   quotas: readonly StoredObject[],
   names: readonly string[],
   context: AdmissionContext,
-): readonly StatusError[] => quotas.flatMap((stored) => findRefusal(asQuota(stored), names, context) ?? []);
+): StatusError | undefined {
+  if (quotas.length > chargesMax)
+    return forbiddenResource(
+      context.resource,
+      nameOf(context),
+      `${quotas.length} quotas of the namespace count it, and at most ${chargesMax} may`,
+    );
+  for (const stored of quotas) {
+    const refusal = findRefusal(asQuota(stored), names, context);
+    if (refusal) return refusal;
+  }
+  return undefined;
+}
 
 /** The names that the quota limits. What it should limit does not count before a controller has said how much is used. */
 function countedBy({ spec, status: { hard = {} } }: ResourceQuota, names: readonly string[]): readonly string[] {

@@ -1,7 +1,7 @@
 import { awaitWithin, type Call, callUntil, Coalescer, requireValue, trackLatency } from '@cluster-apiserver/base';
 import type { AdmissionContext, AdmittedCreation } from '@cluster-apiserver/gates';
 import type { StatusError } from '@cluster-apiserver/model';
-import type { Resource } from '@cluster-apiserver/registry';
+import type { Resource, StoredObject } from '@cluster-apiserver/registry';
 import {
   CorruptValueError,
   KeyExistsError,
@@ -9,10 +9,13 @@ import {
   WriteInDoubtError,
 } from '@cluster-apiserver/storage';
 import { ChargedBatch, type WaitingCreation } from './charged-batch.ts';
-import { findRefusals, quotasCounting } from './charges.ts';
+import { findFirstRefusal, quotasCounting } from './charges.ts';
 
 /** After so many transactions in vain admission decides again: what it has relied on may have changed, too. */
 const conflictsMax = 8;
+
+/** How often a creation is compared with a quota in one turn of the event loop, where each takes some microseconds. */
+const comparisonsMax = 1_000;
 
 /** Stores the creations of one namespace with their charges: those that come during a transaction share the next one. */
 export class NamespaceQuotas {
@@ -70,11 +73,20 @@ export class NamespaceQuotas {
     const alone: ChargedBatch[] = [];
     const refused = new Map<WaitingCreation, StatusError>();
     const later: WaitingCreation[] = [];
+    const countingByNames = new Map<string, readonly StoredObject[]>();
+    let comparisons = 0;
     for (const creation of this.#waiting) {
       const { names, context, mayBeTaken } = creation;
       if (context.call.isAborted) continue;
-      const counting = quotasCounting(this.#quotas, this.#namespace, names);
-      const [refusal] = findRefusals(counting, names, context);
+      if (comparisons > comparisonsMax) {
+        later.push(creation);
+        continue;
+      }
+      const key = names.join();
+      const counting = countingByNames.get(key) ?? quotasCounting(this.#quotas, this.#namespace, names);
+      countingByNames.set(key, counting);
+      comparisons += counting.length;
+      const refusal = findFirstRefusal(counting, names, context);
       const batch = mayBeTaken() ? new ChargedBatch() : shared;
       if (refusal) refused.set(creation, refusal);
       else if (!batch.add(creation, counting)) later.push(creation);

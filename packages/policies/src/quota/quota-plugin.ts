@@ -3,7 +3,7 @@ import type { AdmissionContext, AdmissionPlugin } from '@cluster-apiserver/gates
 import { countedNames } from '@cluster-apiserver/kinds';
 import { hasItemWithin, type LiveApi, type Resource } from '@cluster-apiserver/registry';
 import { itemKey } from '@cluster-apiserver/storage';
-import { findRefusals, quotasCounting } from './charges.ts';
+import { findFirstRefusal, quotasCounting } from './charges.ts';
 import { NamespaceQuotas } from './namespace-quotas.ts';
 
 /**
@@ -46,12 +46,13 @@ function requireRoom(
   context: AdmissionContext,
 ): boolean | Promise<boolean> {
   const counting = quotasCounting(quotas, namespace, names);
-  if (findRefusals(counting, names, context).length === 0) return counting.length > 0;
+  if (!findFirstRefusal(counting, names, context)) return counting.length > 0;
   // What was stored by others may have made room.
   return (quotas.collection.waitUntilFresh(undefined, context.call) ?? Promise.resolve()).then(() => {
-    const [refusal] = findRefusals(quotasCounting(quotas, namespace, names), names, context);
+    const now = quotasCounting(quotas, namespace, names);
+    const refusal = findFirstRefusal(now, names, context);
     if (refusal) throw refusal;
-    return true;
+    return now.length > 0;
   });
 }
 

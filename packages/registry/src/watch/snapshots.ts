@@ -7,18 +7,9 @@ import type { CachedObject } from '../stored-object.ts';
  */
 const replacedBytesMax = 32 * 1024 * 1024;
 
-/** The state that a watcher begins with, for as long as it may be kept. */
-export interface Snapshot {
-  /** The same for snapshots of the same objects. */
-  readonly id: number;
-  /** Undefined once it was released, also because it kept too much memory. */
-  readonly view: View<CachedObject> | undefined;
-  release(): void;
-}
-
 export class Snapshots {
   /** The oldest first. */
-  readonly #taken = new Set<AcquiredSnapshot>();
+  readonly #taken = new Set<Snapshot>();
   /** By items: writes of other kinds change the revision of a view, but not its items. */
   readonly #ids = new WeakMap<View<CachedObject>['items'], number>();
   #lastId = 0;
@@ -27,9 +18,7 @@ export class Snapshots {
   acquire(view: View<CachedObject>): Snapshot {
     let id = this.#ids.get(view.items);
     if (id === undefined) this.#ids.set(view.items, (id = ++this.#lastId));
-    const snapshot: AcquiredSnapshot = new AcquiredSnapshot(id, view, this.#replacedBytes, () =>
-      this.#taken.delete(snapshot),
-    );
+    const snapshot: Snapshot = new Snapshot(id, view, this.#replacedBytes, () => this.#taken.delete(snapshot));
     this.#taken.add(snapshot);
     return snapshot;
   }
@@ -49,7 +38,9 @@ export class Snapshots {
   }
 }
 
-class AcquiredSnapshot implements Snapshot {
+/** The state that a watcher begins with, for as long as it may be kept. */
+export class Snapshot {
+  /** The same for snapshots of the same objects. */
   readonly id: number;
   readonly sinceBytes: number;
   readonly #forget: () => void;
@@ -62,6 +53,7 @@ class AcquiredSnapshot implements Snapshot {
     this.#forget = forget;
   }
 
+  /** Undefined once it was released, also because it kept too much memory. */
   get view(): View<CachedObject> | undefined {
     return this.#view;
   }

@@ -6,7 +6,7 @@ import type { Call } from '../store.ts';
 import type { EtcdClient } from './client.ts';
 import { Election } from './election.ts';
 import { History } from './history.ts';
-import { createKeys, type Creation, type KeyValue, range, type RangeRequest } from './wire/key-value.ts';
+import { type ConditionalWrite, conditionalWrite, type KeyValue, range, type RangeRequest } from './wire/key-value.ts';
 import { grantLease, keepLeaseAlive } from './wire/lease.ts';
 
 /** With split votes, and a response of the new leader after that. */
@@ -21,9 +21,9 @@ function openElectingEtcd(clock: FakeClock, electionTimeoutMs: number): { client
   const handlers = new Map<unknown, (request: never) => unknown>([
     [range, ({ key }: RangeRequest) => ({ values: [stored.get(`${key}`)].filter((found) => found !== undefined) })],
     [
-      createKeys,
-      ({ keys, lease }: Creation) => {
-        for (const key of keys)
+      conditionalWrite,
+      ({ key: first, others = [], lease }: ConditionalWrite) => {
+        for (const { key } of [{ key: first }, ...others])
           stored.set(key, { key, value: Buffer.alloc(0), createRevision: 1, modRevision: 1, lease });
         return { applied: true, header: { revision: 1 } };
       },

@@ -7,11 +7,11 @@
  */
 import type { EtcdClient } from './client.ts';
 import type { EtcdCall } from './retrying-call.ts';
-import { conditionalWrite, createKeys, type KeyValue, range } from './wire/key-value.ts';
+import { conditionalWrite, type KeyValue, range } from './wire/key-value.ts';
 
 export class LeaderKeys {
   readonly #client: EtcdClient;
-  readonly #keys: readonly string[];
+  readonly #keys: readonly [string, string];
 
   constructor(client: EtcdClient, key: string) {
     this.#client = client;
@@ -26,8 +26,16 @@ export class LeaderKeys {
 
   /** Returns their revision, or undefined if one of them existed. */
   async create(identity: string, lease: number, call: EtcdCall): Promise<number | undefined> {
-    const request = { keys: this.#keys, value: [Buffer.from(identity)], lease };
-    const { applied, header } = await this.#client.call(createKeys, request, call);
+    const [key, ...others] = this.#keys;
+    const value = [Buffer.from(identity)];
+    const creation = {
+      key,
+      expected: 0,
+      value,
+      lease,
+      others: others.map((other) => ({ key: other, revision: 0, value })),
+    };
+    const { applied, header } = await this.#client.call(conditionalWrite, creation, call);
     return applied ? header.revision : undefined;
   }
 

@@ -1,10 +1,19 @@
 import { expect } from '@jest/globals';
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
-import { CoreV1Api, type KubernetesObject, makeInformer } from '@kubernetes/client-node';
+import {
+  CoreV1Api,
+  CustomObjectsApi,
+  type KubeConfig,
+  type KubernetesListObject,
+  type KubernetesObject,
+  makeInformer,
+} from '@kubernetes/client-node';
 import { until } from '@cluster-apiserver/testkit/until';
+import type { ClientTarget } from './client-programs.ts';
 import { kubeConfig } from './kube-config.ts';
+import { widgetGroup } from './widgets.ts';
 
-/** An informer of @kubernetes/client-node on all service accounts, restarted after errors as its documentation says. */
+/** An informer of @kubernetes/client-node on all objects of a kind, restarted after errors as its documentation says. */
 export interface RunningInformer {
   /** Notifications so far. */
   readonly events: number;
@@ -20,14 +29,35 @@ const convergenceMs = 90_000;
 /** Restart delay after an error, as in the client's documentation. */
 const restartMs = 500;
 
-export function startInformer(to: {
-  readonly url: string;
-  readonly ca: Buffer;
-  readonly token: string;
-}): RunningInformer {
+interface InformedKind {
+  readonly path: string;
+  readonly list: (config: KubeConfig) => Promise<KubernetesListObject<KubernetesObject>>;
+}
+
+const serviceAccounts: InformedKind = {
+  path: '/api/v1/serviceaccounts',
+  list: (config) => config.makeApiClient(CoreV1Api).listServiceAccountForAllNamespaces(),
+};
+
+export const configMaps: InformedKind = {
+  path: '/api/v1/configmaps',
+  list: (config) => config.makeApiClient(CoreV1Api).listConfigMapForAllNamespaces(),
+};
+
+export const widgets: InformedKind = {
+  path: `/apis/${widgetGroup}/v1/widgets`,
+  list: (config) =>
+    config.makeApiClient(CustomObjectsApi).listClusterCustomObject({
+      group: widgetGroup,
+      version: 'v1',
+      plural: 'widgets',
+    }),
+};
+
+export function startInformer(to: ClientTarget, kind: InformedKind = serviceAccounts): RunningInformer {
   const config = kubeConfig({ url: to.url, authority: to.ca, token: to.token });
-  const core = config.makeApiClient(CoreV1Api);
-  const informer = makeInformer(config, '/api/v1/serviceaccounts', () => core.listServiceAccountForAllNamespaces());
+  const list = (): ReturnType<InformedKind['list']> => kind.list(config);
+  const informer = makeInformer(config, kind.path, list);
   const notified = new Map<string, string>();
   let events = 0;
   let connections = 0;
@@ -53,7 +83,7 @@ export function startInformer(to: {
       return connections;
     },
     converge: async () => {
-      const { items } = await core.listServiceAccountForAllNamespaces();
+      const { items } = await list();
       const served = new Map(items.map((object) => [nameOf(object), versionOf(object)]));
       const cached = (): Map<string, string> =>
         new Map(informer.list().map((object) => [nameOf(object), versionOf(object)]));

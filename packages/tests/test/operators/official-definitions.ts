@@ -9,7 +9,7 @@ export interface Publication {
   readonly definitions: string;
   /** Files, and folders with all that is below them; and how many objects of its kinds these contain. */
   readonly samples: { readonly in: readonly string[]; readonly count: number };
-  /** Samples that its own definitions do not allow, by the end of the path of their file, with the reason. */
+  /** Samples that its own definitions do not allow, by a part of `FILE NAME`, with the reason. */
   readonly invalid?: Readonly<Record<string, string>>;
   /** A field as `kubectl explain` takes it, and what it is. */
   readonly explained: { readonly field: string; readonly type: string };
@@ -46,7 +46,7 @@ function pathIn(module: string, file: string): string {
 }
 
 /** The definitions with their files, and other files beside them, such as policies. */
-export function readDefinitions({ module, definitions }: Publication): {
+export function readDefinitions({ module, definitions }: Pick<Publication, 'module' | 'definitions'>): {
   readonly files: readonly string[];
   readonly others: readonly string[];
   readonly found: readonly Definition[];
@@ -72,14 +72,14 @@ export function readSamples(
   found: readonly Definition[],
 ): readonly Sample[] {
   const files = samples.in.flatMap((sample) => filesBelow(pathIn(module, sample)));
-  return files
-    .filter((file) => !Object.keys(invalid).some((end) => file.endsWith(end)))
-    .flatMap((file) =>
-      manifestsIn(file).flatMap((manifest) => {
-        const definition = found.find((one) => serves(one, manifest));
-        return definition ? [{ file, manifest, isNamespaced: definition.spec.scope === 'Namespaced' }] : [];
-      }),
-    );
+  return files.flatMap((file) =>
+    manifestsIn(file).flatMap((manifest) => {
+      const name = `${file} ${manifest.metadata?.name}`;
+      if (Object.keys(invalid).some((part) => name.includes(part))) return [];
+      const definition = found.find((one) => serves(one, manifest));
+      return definition ? [{ file, manifest, isNamespaced: definition.spec.scope === 'Namespaced' }] : [];
+    }),
+  );
 }
 
 const serves = ({ spec: { group, names, versions } }: Definition, { apiVersion, kind }: Manifest): boolean =>

@@ -15,6 +15,7 @@ import { describeIf } from '../describe-if.ts';
 import { type Client, type ClientResponse, http1Client } from '../fault/client.ts';
 import { type Replicas, startReplicas } from '../operations/replicas.ts';
 import { configurations, definition, group, lampsIn, service } from './lamps.ts';
+import { createObject } from './create-object.ts';
 import { startService } from './service.ts';
 
 const slowTestMs = 300_000;
@@ -41,7 +42,7 @@ describeIf(fs.existsSync(operatorProgram), 'an operator', noClients, () => {
     cleanup.defer('home', () => fs.rmSync(home, { recursive: true }));
     const caBundle = await issueCertificate(home);
     const [client] = clients as readonly [Client];
-    await created(client, '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition(caBundle));
+    await createObject(client, '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition(caBundle));
     await until('the kind', async () => (await client.request('GET', lampsIn('v1'))).status === 200 || undefined);
     operators = ports.map((webhooks) => {
       const start = (): ClientProgram =>
@@ -52,7 +53,7 @@ describeIf(fs.existsSync(operatorProgram), 'an operator', noClients, () => {
     });
     const reachable = await startService(port, ports);
     cleanup.defer('service', () => reachable.stop());
-    for (const [configuration, body] of configurations(caBundle)) await created(client, configuration, body);
+    for (const [configuration, body] of configurations(caBundle)) await createObject(client, configuration, body);
     await until('the webhooks', async () => {
       const probe = lamp('v1', 'probe', { watts: 1 });
       return (await client.request('POST', lampsIn('v1'), { body: probe })).status === 201 || undefined;
@@ -224,9 +225,4 @@ async function issueCertificate(home: string): Promise<string> {
   fs.writeFileSync(path.join(home, 'tls.crt'), certificate);
   fs.writeFileSync(path.join(home, 'tls.key'), privateKey, { mode: 0o600 });
   return Buffer.from(authority.certificate).toString('base64');
-}
-
-async function created(client: Client, target: string, body: object): Promise<void> {
-  const { status, body: text } = await client.request('POST', target, { body });
-  expect([status, text]).toEqual([201, expect.anything()]);
 }

@@ -131,6 +131,29 @@ test('a namespace that changes meanwhile fails no creation', async () => {
   expect(await used('changing', 'q')).toMatchObject({ used: { 'count/configmaps': '90' } });
 });
 
+test('more quotas than a transaction can charge refuse a creation, and up to that all are charged', async () => {
+  const hard = { 'count/configmaps': '1k' };
+  const add = async (name: string): Promise<void> => {
+    await serverOf(0).request('POST', within('many', 'resourcequotas'), { metadata: { name }, spec: { hard } });
+    const status = { status: { hard, used: { 'count/configmaps': '0' } } };
+    await serverOf(0).request('PATCH', within('many', `resourcequotas/${name}/status`), status, merge);
+  };
+  await Promise.all(Array.from({ length: 60 }, (_, index) => add(`q${index}`)));
+  // A read from memory, which has caught up with all of them.
+  expect(await used('many', 'q59')).toBeDefined();
+  await Promise.all(
+    Array.from({ length: 70 }, async (_, index) =>
+      expect((await create(0, 'many', 'configmaps', `c${index}`)).status).toBe(201),
+    ),
+  );
+  for (const name of ['q0', 'q59'])
+    expect(await used('many', name)).toMatchObject({ used: { 'count/configmaps': '70' } });
+  await add('one-more');
+  const { status, body } = await create(0, 'many', 'configmaps', 'last');
+  expect(status).toBe(403);
+  expect(body['message']).toMatch(/ is forbidden: 61 quotas of the namespace count it, and at most 60 may$/);
+});
+
 test('a PUT that creates is charged, one that updates is not, and neither is a dry run', async () => {
   await limit('put', 'q', { 'count/leases.coordination.k8s.io': '1' });
   const lease = '/apis/coordination.k8s.io/v1/namespaces/put/leases/a';

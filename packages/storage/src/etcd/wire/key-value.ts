@@ -53,11 +53,11 @@ export interface ConditionalWrite {
   readonly expected: number;
   /** Undefined for a deletion. */
   readonly value: Pieces | undefined;
-  /** 0 for none. */
+  /** 0 for none. Others of the keys that are created with this one have it, too. */
   readonly lease: number;
   /** Another key, which must have no value. */
   readonly fenceKey?: string | undefined;
-  /** Other keys, and the revisions of their last writes. Those with a value are written, too. */
+  /** Other keys, and the revisions of their last writes, 0 for none. Those with a value are written, too. */
   readonly others?: readonly OtherKey[] | undefined;
 }
 
@@ -175,7 +175,8 @@ export const conditionalWrite: Rpc<ConditionalWrite, TxnResponse> = {
       for (const other of others) writeCompare(to, other.key, other.revision);
       if (value === undefined) writeDeletion(to, key);
       else writePutOperation(to, key, value, lease);
-      for (const other of others) if (other.value) writePutOperation(to, other.key, other.value, 0);
+      for (const other of others)
+        if (other.value) writePutOperation(to, other.key, other.value, other.revision === 0 ? lease : 0);
       writeReadOperation(to, txnFields.failure, key);
     }),
   decode: readTxnResponse,
@@ -183,28 +184,6 @@ export const conditionalWrite: Rpc<ConditionalWrite, TxnResponse> = {
   takesData: ({ value }) => value !== undefined,
   // No key has this revision, but etcd checks the rights to everything in a transaction.
   withoutEffect: (write) => ({ ...write, expected: Number.MAX_SAFE_INTEGER, value: write.value && [empty], lease: 0 }),
-};
-
-export interface Creation {
-  readonly keys: readonly string[];
-  /** Of each key. */
-  readonly value: Pieces;
-  readonly lease: number;
-}
-
-/** Creates several keys in one transaction, if none of them exists. */
-export const createKeys: Rpc<Creation, TxnResponse> = {
-  path: conditionalWrite.path,
-  encode: ({ keys, value, lease }) =>
-    encodeMessage((to) => {
-      for (const key of keys) {
-        writeCompare(to, key, 0);
-        writePutOperation(to, key, value, lease);
-      }
-    }),
-  decode: readTxnResponse,
-  headerOf: ({ header }) => header,
-  takesData: () => true,
 };
 
 export interface FenceRequest {
