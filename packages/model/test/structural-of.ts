@@ -76,7 +76,7 @@ export function structuralOf(written: WrittenSchema, isRoot = false): Schema {
           ...common,
           ...(rest && { rest }),
           isRoot,
-          ...(isRoot && metadata && { resourceRules: new Map([['metadata', rulesOf(metadata, true)]]) }),
+          ...(isRoot && metadata && { ofResource: new Map([['metadata', { rules: rulesOf(metadata, true) }]]) }),
           atomic: written['x-kubernetes-map-type'] === 'atomic',
           embeddedResource: written['x-kubernetes-embedded-resource'] === true,
         },

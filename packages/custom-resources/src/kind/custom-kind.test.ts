@@ -91,11 +91,11 @@ test('finalizers that others may use, too, draw a warning when they are added', 
 });
 
 describe('kind, apiVersion and metadata', () => {
-  const problemsOf = (schema: JsonSchema, value: KubeObject): readonly string[] => {
+  const problemsOf = (schema: JsonSchema, value: KubeObject, current?: KubeObject): readonly string[] => {
     const kind = kindOf(schema);
     const problems = new Problems();
     const context = { user: undefined, served: kind, subresource: undefined, nowMs: 0, warn: () => {} };
-    runSync(requireValue(kind.validateInSteps)(value, undefined, problems, context));
+    runSync(requireValue(kind.validateInSteps)(value, current, problems, context));
     return problems.errors.map(({ path, message }) => `${formatPath(path)}: ${message}`);
   };
 
@@ -109,6 +109,29 @@ describe('kind, apiVersion and metadata', () => {
       expect.stringContaining('apiVersion: Invalid value: "workshop.example/v1"'),
       expect.stringContaining('metadata.name: Too long'),
     ]);
+  });
+
+  test('an update does not keep a version that is invalid, as it does other values', () => {
+    const properties = { apiVersion: { type: 'string', pattern: '^workshop.example/v2$' } } as const;
+    expect(problemsOf({ type: 'object', properties }, lamp({}), lamp({}))).toEqual([
+      expect.stringContaining('apiVersion: Invalid value: "workshop.example/v1"'),
+    ]);
+  });
+
+  test('an embedded resource gets its defaults', () => {
+    const part: JsonSchema = {
+      type: 'object',
+      'x-kubernetes-embedded-resource': true,
+      properties: {
+        apiVersion: { type: 'string', default: 'v1' },
+        kind: { type: 'string', default: 'Bulb' },
+        metadata: { type: 'object', default: { name: 'a' } },
+      },
+    };
+    const { schema } = kindOf(specOf({ part }));
+    expect(decode(schema, lamp({ part: {} }), () => {})['spec']).toEqual({
+      part: { apiVersion: 'v1', kind: 'Bulb', metadata: { name: 'a' } },
+    });
   });
 
   test('so may that of an embedded resource, whose names have rules of their own', () => {

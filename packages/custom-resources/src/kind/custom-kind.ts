@@ -202,6 +202,8 @@ function* validateObject(
   warn: (text: string) => void,
 ): SyncTask<void> {
   const status = isStatus ? memberSchema(schema, 'status') : undefined;
+  // The version of a request is no old value that may stay invalid.
+  if (current) yield* validateNames(schema, written, problems);
   if (!status) yield* validateValue(schema, written, current, problems);
   else if (written['status'] !== undefined)
     yield* validateValue(status, written['status'], current?.['status'], problems.at('status'));
@@ -209,6 +211,13 @@ function* validateObject(
   if (scale) validateScale(scale, written, problems);
   yield* validateParts(schema, written, current, problems);
   if (rules) yield* validateRules(rules, written, current, problems, warn);
+}
+
+function* validateNames(schema: ObjectSchema<KubeObject>, written: KubeObject, problems: Problems): SyncTask<void> {
+  for (const name of ['apiVersion', 'kind']) {
+    const member = memberSchema(schema, name);
+    if (member?.rules) yield* validateValue(member, written[name], undefined, problems.at(name));
+  }
 }
 
 /** Versions differ in what their schemas know: another version prunes what it does not, and shows none of its own defaults. */

@@ -82,16 +82,18 @@ class Compiler {
   *#object(json: JsonSchema, isRoot = false): SyncTask<ObjectSchema> {
     const isResource = isRoot || json['x-kubernetes-embedded-resource'] === true;
     const fields: [string, Schema][] = [];
-    const resourceRules = new Map<string, ValueRules>();
+    const ofResource = new Map<string, Constraints>();
     for (const [name, property] of Object.entries(json.properties ?? {}))
       if (isResource && resourceNames.includes(name)) {
         const rules = yield* this.#rulesOf(property, true);
-        if (rules) resourceRules.set(name, rules);
+        // Every object has its own already.
+        const isDefaulted = !isRoot && property.default !== undefined && !this.#withoutDefaults;
+        ofResource.set(name, { ...(rules && { rules }), ...(isDefaulted && { default: property.default }) });
       } else fields.push([name, yield* this.#schema(property)]);
     const rest = yield* this.#restOf(json);
     return structural(fields, {
       isRoot,
-      resourceRules,
+      ofResource,
       ...(rest && { rest }),
       atomic: json['x-kubernetes-map-type'] === 'atomic',
       embeddedResource: json['x-kubernetes-embedded-resource'] ?? false,

@@ -266,7 +266,8 @@ class Decoder {
       const field = schema.fields.get(name);
       const isStrict = field && isStrictIn(embeddedResource, name, member);
       const raw = getOwn(source, name);
-      const value = isStrict ? this.#field(field, raw) : this.#keptAt(name, member, raw);
+      const given = isStrict && raw === undefined ? this.#default(member) : raw;
+      const value = isStrict ? this.#field(field, given) : this.#keptAt(name, member, raw);
       if (value !== undefined) setOwn(out, name, value);
     }
     return out;

@@ -1,4 +1,3 @@
-import type { ValueRules } from './value-rules.ts';
 import { objectMeta } from './common.ts';
 import { type AnySchema, type Constraints, type Field, type ObjectSchema, type Schema, string } from './schema.ts';
 
@@ -20,10 +19,10 @@ const ofResource: readonly (readonly [string, Schema])[] = [
 ];
 export const resourceNames = ofResource.map(([name]) => name);
 
-const resourceFields = (rulesOf: ReadonlyMap<string, ValueRules>): readonly (readonly [string, Schema])[] =>
+const resourceFields = (constraintsOf: ReadonlyMap<string, Constraints>): readonly (readonly [string, Schema])[] =>
   ofResource.map(([name, schema]) => {
-    const rules = rulesOf.get(name);
-    return [name, rules ? { ...schema, rules } : schema];
+    const constraints = constraintsOf.get(name);
+    return [name, constraints ? { ...schema, ...constraints } : schema];
   });
 
 export interface StructuralOptions extends Constraints {
@@ -33,11 +32,11 @@ export interface StructuralOptions extends Constraints {
   readonly isRoot?: boolean;
   /** It has a kind, an apiVersion and metadata, too. */
   readonly embeddedResource?: boolean;
-  /** Rules for these three, by their names. */
-  readonly resourceRules?: ReadonlyMap<string, ValueRules>;
+  /** Rules and defaults for these three, by their names. */
+  readonly ofResource?: ReadonlyMap<string, Constraints>;
 }
 
-const noRules: ReadonlyMap<string, ValueRules> = new Map();
+const unconstrained: ReadonlyMap<string, Constraints> = new Map();
 
 export function structural(
   fields: Iterable<readonly [string, Schema]>,
@@ -45,12 +44,12 @@ export function structural(
     atomic = false,
     embeddedResource = false,
     isRoot = false,
-    resourceRules = noRules,
+    ofResource: constraints = unconstrained,
     ...options
   }: StructuralOptions = {},
 ): ObjectSchema {
   const declared = new Map<string, Field>();
-  for (const [name, schema] of [...fields, ...(isRoot || embeddedResource ? resourceFields(resourceRules) : [])])
+  for (const [name, schema] of [...fields, ...(isRoot || embeddedResource ? resourceFields(constraints) : [])])
     declared.set(name, {
       name,
       schema,
