@@ -1,6 +1,7 @@
 import { getOwn, setOwn, type SyncTask, unreachable } from '@cluster-apiserver/base';
 import { isJsonObject, type JsonObject } from '../json/json-object.ts';
 import { type Integer, integerOf, isRawNumber, numberOf, type RawNumber, rawNumber } from '../json/raw-number.ts';
+import { nestingMax } from '../json/json-scan.ts';
 import { parseQuantity } from '../quantity.ts';
 import { formatPath, type Path, Problems, type Step } from '../problems.ts';
 import { StatusError } from '../status.ts';
@@ -118,11 +119,14 @@ class Decoder {
     return this.#problems ? this.#validated(schema, value, this.#problems) : this.object(schema, value);
   }
 
-  /** Counts the values in each part, once: a count of a part with many members takes long. */
-  measure(value: unknown): number {
-    if (typeof value !== 'object' || value === null || isRawNumber(value)) return 1;
+  /**
+   * Counts the values in each part, once: a count of a part with many members takes long. What is nested deeper than known
+   * fields may be is not decoded.
+   */
+  measure(value: unknown, level = 0): number {
+    if (typeof value !== 'object' || value === null || isRawNumber(value) || level > nestingMax) return 1;
     let size = 1;
-    for (const member of Array.isArray(value) ? value : Object.values(value)) size += this.measure(member);
+    for (const member of Array.isArray(value) ? value : Object.values(value)) size += this.measure(member, level + 1);
     if (size >= measuredValuesMin) this.#sizes.set(value, size);
     return size;
   }
