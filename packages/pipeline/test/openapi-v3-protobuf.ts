@@ -111,7 +111,7 @@ function schemaOf({ schema, reference }: Message): object {
 }
 
 const extensionsOf = (all: unknown): object =>
-  mapOf((all ?? []) as Named, ({ yaml }) => parseYaml(yaml as string).value as object);
+  mapOf((all ?? []) as Named, ({ yaml }) => parseYaml(yaml as string).value);
 
 const mapOf = (all: Named, read: (value: Message) => unknown): Record<string, unknown> =>
   Object.fromEntries(all.map(({ name, value }) => [name, read(value)]));

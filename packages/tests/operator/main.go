@@ -28,6 +28,7 @@ func main() {
 	ctrl.SetLogger(zap.New())
 	config, err := clientcmd.BuildConfigFromFlags("", os.Args[1])
 	exitOn(err)
+	config.QPS = -1 // no limit of its own
 	port, err := strconv.Atoi(os.Args[3])
 	exitOn(err)
 	scheme := newScheme()

@@ -1,4 +1,8 @@
-"""Calls of Python's official client: each line of the input names a step, which is answered by a line of JSON."""
+"""Calls and informers of Python's official client: KUBECONFIG NAMESPACE RESOURCE ...
+
+Each line of the input names a step, which is answered by a line of JSON. The step `states` answers what the informers on
+the resources have.
+"""
 
 import json
 import sys
@@ -7,10 +11,44 @@ from kubernetes import client, config, watch
 from kubernetes.client.exceptions import ApiException
 from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import ConflictError, NotFoundError, UnprocessibleEntityError
+from kubernetes.informer import SharedInformer
 
-kubeconfig, namespace = sys.argv[1:]
+kubeconfig, namespace, *resources = sys.argv[1:]
 api = config.new_client_from_config(kubeconfig)
 core = client.CoreV1Api(api)
+rbac = client.RbacAuthorizationV1Api(api)
+admission = client.AdmissionregistrationV1Api(api)
+
+lists = {
+    "v1/configmaps": core.list_config_map_for_all_namespaces,
+    "v1/events": core.list_event_for_all_namespaces,
+    "v1/limitranges": core.list_limit_range_for_all_namespaces,
+    "v1/namespaces": core.list_namespace,
+    "v1/resourcequotas": core.list_resource_quota_for_all_namespaces,
+    "v1/secrets": core.list_secret_for_all_namespaces,
+    "v1/serviceaccounts": core.list_service_account_for_all_namespaces,
+    "admissionregistration.k8s.io/v1/mutatingadmissionpolicies": admission.list_mutating_admission_policy,
+    "admissionregistration.k8s.io/v1/mutatingadmissionpolicybindings": admission.list_mutating_admission_policy_binding,
+    "admissionregistration.k8s.io/v1/mutatingwebhookconfigurations": admission.list_mutating_webhook_configuration,
+    "admissionregistration.k8s.io/v1/validatingadmissionpolicies": admission.list_validating_admission_policy,
+    "admissionregistration.k8s.io/v1/validatingadmissionpolicybindings": admission.list_validating_admission_policy_binding,
+    "admissionregistration.k8s.io/v1/validatingwebhookconfigurations": admission.list_validating_webhook_configuration,
+    "apiextensions.k8s.io/v1/customresourcedefinitions": client.ApiextensionsV1Api(
+        api
+    ).list_custom_resource_definition,
+    "apps/v1/controllerrevisions": client.AppsV1Api(api).list_controller_revision_for_all_namespaces,
+    "certificates.k8s.io/v1/certificatesigningrequests": client.CertificatesV1Api(
+        api
+    ).list_certificate_signing_request,
+    "coordination.k8s.io/v1/leases": client.CoordinationV1Api(api).list_lease_for_all_namespaces,
+    "rbac.authorization.k8s.io/v1/clusterrolebindings": rbac.list_cluster_role_binding,
+    "rbac.authorization.k8s.io/v1/clusterroles": rbac.list_cluster_role,
+    "rbac.authorization.k8s.io/v1/rolebindings": rbac.list_role_binding_for_all_namespaces,
+    "rbac.authorization.k8s.io/v1/roles": rbac.list_role_for_all_namespaces,
+}
+informers = {resource: SharedInformer(lists[resource]) for resource in resources}
+for informer in informers.values():
+    informer.start()
 
 
 def config_map(name, **data):
@@ -124,6 +162,17 @@ def dynamic():
     }
 
 
-steps = {step.__name__: step for step in (typed, pages, watched, dynamic)}
+def states():
+    def versions(objects):
+        names = (item.metadata for item in objects)
+        return {f"{meta.namespace or ''}/{meta.name}": meta.resource_version for meta in names}
+
+    return {
+        resource: {"versions": {"informer": versions(informer.cache.list())}, "unequal": []}
+        for resource, informer in informers.items()
+    }
+
+
+steps = {step.__name__: step for step in (typed, pages, watched, dynamic, states)}
 for line in sys.stdin:
     print(json.dumps(steps[line.strip()]()), flush=True)

@@ -16,6 +16,7 @@ export const certManagerProgram = builtAt('certmanager');
 export const rustProgram = builtAt('kubers-target', 'debug', 'kubers');
 /** With the package `kubernetes`. */
 export const python = builtAt('python', 'bin', 'python');
+export const pythonScript = path.resolve(import.meta.dirname, '../../python/client.py');
 
 export const hasGo = fs.existsSync(goProgram);
 export const hasRust = fs.existsSync(rustProgram);

@@ -1,9 +1,18 @@
-/** Programs with caches of all objects of some resources: informers of client-go, and reflectors of kube-rs. */
+/** Programs with caches of all objects of some resources: informers of client-go and of Python, and reflectors of
+ * kube-rs. */
 import { expect } from '@jest/globals';
 import { isDeepStrictEqual } from 'node:util';
 import { until } from '@cluster-apiserver/testkit/until';
 import type { Client } from '../fault/client.ts';
-import { type ClientProgram, type ClientTarget, goProgram, rustProgram, startProgram } from './client-programs.ts';
+import {
+  type ClientProgram,
+  type ClientTarget,
+  goProgram,
+  python,
+  pythonScript,
+  rustProgram,
+  startProgram,
+} from './client-programs.ts';
 
 export interface ProgramCaches {
   /** Waits until all caches have what the server lists for the client, and fails if they do not. */
@@ -26,6 +35,10 @@ export const startGoInformers = (target: ClientTarget, paths: ListPaths): Progra
 /** Reflectors that list at once, in pages, or by a watch; and of metadata. */
 export const startRustReflectors = (target: ClientTarget, paths: ListPaths): ProgramCaches =>
   cachesOf(startProgram(rustProgram, ['KUBECONFIG', 'default', ...Object.keys(paths)], target), paths);
+
+/** Informers of what the client has types for. */
+export const startPythonInformers = (target: ClientTarget, paths: ListPaths): ProgramCaches =>
+  cachesOf(startProgram(python, [pythonScript, 'KUBECONFIG', 'default', ...Object.keys(paths)], target), paths);
 
 function cachesOf(program: ClientProgram, paths: ListPaths): ProgramCaches {
   const cached = async (): Promise<CacheStates> => JSON.parse(await program.ask('states')) as CacheStates;

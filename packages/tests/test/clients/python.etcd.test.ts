@@ -1,14 +1,12 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import path from 'node:path';
 import { kinds } from '@cluster-apiserver/kinds';
 import { describeIf } from '../describe-if.ts';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
-import { type ClientProgram, hasPython, noClients, python, startProgram } from './client-programs.ts';
+import { type ClientProgram, hasPython, noClients, python, pythonScript, startProgram } from './client-programs.ts';
 import { defineWidgets } from './widgets.ts';
 
 // The steps are in python/client.py.
 
-const script = path.resolve(import.meta.dirname, '../../python/client.py');
 const namespace = 'snakes';
 
 describeIf(hasPython, "Python's official client", noClients, () => {
@@ -18,7 +16,7 @@ describeIf(hasPython, "Python's official client", noClients, () => {
     server = await serveKinds(kinds);
     await defineWidgets(server);
     const target = { url: server.url, ca: server.certificate, token: server.token };
-    program = startProgram(python, [script, 'KUBECONFIG', namespace], target);
+    program = startProgram(python, [pythonScript, 'KUBECONFIG', namespace], target);
   });
   afterAll(async () => {
     await program.end();
