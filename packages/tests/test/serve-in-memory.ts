@@ -1,9 +1,10 @@
 import type { Authorizer } from '@cluster-apiserver/gates';
 import { kinds } from '@cluster-apiserver/kinds';
 import type { ApiResponse } from '@cluster-apiserver/pipeline';
+import { lampKind } from './custom-sample.ts';
 import { type OpenPipeline, openPipeline, type PipelineOptions } from '../../pipeline/test/open-pipeline.ts';
 
-/** All kinds behind the whole pipeline, without sockets and etcd, so that tables of requests are cheap. */
+/** All kinds, and a custom one, behind the whole pipeline, without sockets and etcd, so that tables of requests are cheap. */
 export interface InMemoryServer extends OpenPipeline {
   request(method: string, target: string, body?: string | Buffer, type?: string): Promise<ApiResponse>;
 }
@@ -21,7 +22,7 @@ export async function serveInMemory({
 }: InMemoryServerOptions = {}): Promise<InMemoryServer> {
   const pipeline = await openPipeline({
     ...options,
-    kinds: kinds({ eventLifetimeSeconds: 3_600 }),
+    kinds: [...kinds({ eventLifetimeSeconds: 3_600 }), lampKind],
     ...(deletesUnreadable && { routes: { unsafeDeletionAuthorizer: allowAll } }),
   });
   return {

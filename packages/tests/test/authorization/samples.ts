@@ -1,4 +1,4 @@
-/** A valid body for every route that accepts one, by group and resource. */
+/** A valid body for every route that accepts one, by group and resource, also of a custom kind. */
 
 import { certificateRequest } from '../certificate-request.ts';
 
@@ -15,12 +15,20 @@ const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', na
 const resourceAttributes = { namespace: 'n', verb: 'list', resource: 'events' };
 const event = { reason: 'R', action: 'a', type: 'Normal', eventTime: '2026-01-01T00:00:00.000000Z' };
 
-const matchConstraints = { resourceRules: [{ ...events, apiVersions: ['v1'], operations: ['CREATE'] }] };
+const written = { ...events, apiVersions: ['v1'], operations: ['CREATE'], scope: '*' };
+// With its defaults: the map is atomic, so an applied one without them conflicts.
+const matchConstraints = {
+  matchPolicy: 'Equivalent',
+  namespaceSelector: {},
+  objectSelector: {},
+  resourceRules: [written],
+};
 const webhook = {
   name: 'a.example.com',
   clientConfig: { url: 'https://a.example.com/' },
   sideEffects: 'None',
   admissionReviewVersions: ['v1'],
+  rules: [written],
 };
 const mutation = {
   patchType: 'JSONPatch',
@@ -95,6 +103,12 @@ export const samples: Readonly<Record<string, Sample>> = {
   'admissionregistration.k8s.io/validatingwebhookconfigurations': (place) => ({
     ...metadata(place),
     webhooks: [webhook],
+  }),
+  'workshop.example/lamps': (place) => ({
+    apiVersion: 'workshop.example/v1',
+    kind: 'Lamp',
+    ...metadata(place),
+    spec: { color: 'white', watts: 40, bulbs: 1 },
   }),
   'authentication.k8s.io/tokenreviews': () => ({ spec: { token: 'x' } }),
   'authentication.k8s.io/selfsubjectreviews': () => ({}),

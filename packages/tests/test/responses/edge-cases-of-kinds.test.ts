@@ -1,7 +1,7 @@
 /** Edge cases of single kinds and of the status, in which the server once responded differently from kube-apiserver. */
 import { describe, expect, test } from '@jest/globals';
 import { callUntil } from '@cluster-apiserver/base';
-import { type JsonResponse, resourceOf, type ServedResource, servedResources, validObject } from './resources.ts';
+import { declaredResources, type JsonResponse, resourceOf, type ServedResource, validObject } from './resources.ts';
 import { patchTypes, useServer } from './use-server.ts';
 
 const served = useServer();
@@ -15,7 +15,7 @@ const statusOf: Readonly<Record<string, object>> = {
   ResourceQuota: { hard: { pods: '1' } },
 };
 
-const parts = servedResources.flatMap((place) => place.parts.map((part) => ({ ...place, part })));
+const parts = declaredResources.flatMap((place) => place.parts.map((part) => ({ ...place, part })));
 
 describe.each(parts.filter(({ part }) => part === 'status'))('$apiVersion $kind/$part', (place) => {
   const one = `${place.path}/x`;

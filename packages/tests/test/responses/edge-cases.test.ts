@@ -1,7 +1,14 @@
 /** Edge cases in which the server once responded differently from kube-apiserver, for every resource that has them. */
 import { describe, expect, test } from '@jest/globals';
 import { callUntil } from '@cluster-apiserver/base';
-import { type ResponseBody, type ServedResource, servedResources, warningsOf, validObject } from './resources.ts';
+import {
+  declaredResources,
+  type ResponseBody,
+  type ServedResource,
+  servedResources,
+  warningsOf,
+  validObject,
+} from './resources.ts';
 import { patchTypes, useServer } from './use-server.ts';
 
 const served = useServer();
@@ -15,7 +22,7 @@ const wreck = ({ key }: ServedResource): Promise<unknown> =>
 const label = { metadata: { labels: { a: 'b' } } };
 const unsafely = 'ignoreStoreReadErrorWithClusterBreakingPotential';
 
-describe.each(servedResources)('$apiVersion $kind', (place) => {
+describe.each(declaredResources)('$apiVersion $kind', (place) => {
   const one = `${place.path}/x`;
 
   test.each<[string, object, string]>([
@@ -273,7 +280,7 @@ describe.each(servedResources.filter(({ hasDeleteCollection }) => hasDeleteColle
         const { body } = await send('DELETE', `${place.path}?limit=2${query}`);
         token = body.metadata.continue;
         const names = body.items?.map(({ metadata }) => metadata.name);
-        return [body.kind, body.message ?? names, body.metadata.remainingItemCount, token !== undefined];
+        return [body.kind, body.message ?? names, body.metadata.remainingItemCount, Boolean(token)];
       };
       let token: string | undefined;
       // The specification wants a Status for these; others are answered like in kube-apiserver.

@@ -1,74 +1,11 @@
 import { requireValue } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { bytesOf } from '@cluster-apiserver/model/codec';
-import type { ApiVersion } from '@cluster-apiserver/model/kind';
+import type { ApiVersion, Kind } from '@cluster-apiserver/model/kind';
 import type { ApiResponse } from '@cluster-apiserver/pipeline';
-import { certificateRequest } from '../certificate-request.ts';
+import { samples } from '../authorization/samples.ts';
+import { lampKind } from '../custom-sample.ts';
 import type { InMemoryServer } from '../serve-in-memory.ts';
-
-const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'r' };
-const rule = { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['nodes'], scope: '*' };
-const webhooks = [
-  {
-    name: 'a.example.com',
-    sideEffects: 'None',
-    admissionReviewVersions: ['v1'],
-    clientConfig: { url: 'https://a.example/b' },
-    rules: [rule],
-  },
-];
-// With its defaults: the map is atomic, so an applied one without them conflicts.
-const matchConstraints = {
-  matchPolicy: 'Equivalent',
-  namespaceSelector: {},
-  objectSelector: {},
-  resourceRules: [rule],
-};
-const mutation = {
-  patchType: 'ApplyConfiguration',
-  applyConfiguration: { expression: 'Object{metadata: Object.metadata{labels: {"a": "b"}}}' },
-};
-
-/** The fields that a valid object needs besides its metadata. A new kind adds its own. */
-const fieldsOf: Readonly<Record<string, object>> = {
-  'v1 ServiceAccount': {},
-  'v1 Namespace': {},
-  'v1 Event': { involvedObject: { namespace: 'n', name: 'a' }, reason: 'R' },
-  'events.k8s.io/v1 Event': {
-    regarding: { namespace: 'n', name: 'a' },
-    reason: 'R',
-    eventTime: '2026-01-01T00:00:00.000000Z',
-    action: 'a',
-    type: 'Normal',
-    reportingController: 'e.com/c',
-    reportingInstance: 'i',
-  },
-  'v1 ConfigMap': { data: { a: '1' } },
-  'v1 Secret': { data: { a: 'MQ==' }, type: 'Opaque' },
-  'v1 LimitRange': { spec: { limits: [{ type: 'Pod', max: { cpu: '1' } }] } },
-  'v1 ResourceQuota': { spec: { hard: { 'count/configmaps': '1' } } },
-  'apps/v1 ControllerRevision': { data: {}, revision: 1 },
-  'coordination.k8s.io/v1 Lease': { spec: { holderIdentity: 'a' } },
-  'certificates.k8s.io/v1 CertificateSigningRequest': {
-    spec: { request: certificateRequest, signerName: 'example.com/signer', usages: ['client auth'] },
-  },
-  'rbac.authorization.k8s.io/v1 Role': {},
-  'rbac.authorization.k8s.io/v1 RoleBinding': { roleRef },
-  'rbac.authorization.k8s.io/v1 ClusterRole': {},
-  'rbac.authorization.k8s.io/v1 ClusterRoleBinding': { roleRef },
-  'admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration': { webhooks },
-  'admissionregistration.k8s.io/v1 MutatingWebhookConfiguration': { webhooks },
-  'admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy': {
-    spec: { matchConstraints, validations: [{ expression: 'true' }] },
-  },
-  'admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding': {
-    spec: { policyName: 'a', validationActions: ['Deny'] },
-  },
-  'admissionregistration.k8s.io/v1 MutatingAdmissionPolicy': {
-    spec: { matchConstraints, mutations: [mutation], reinvocationPolicy: 'Never' },
-  },
-  'admissionregistration.k8s.io/v1 MutatingAdmissionPolicyBinding': { spec: { policyName: 'a' } },
-};
 
 export interface ServedResource {
   readonly path: string;
@@ -81,6 +18,7 @@ export interface ServedResource {
   readonly fields: object;
   /** Namespaces have no deletecollection, and stay until they are empty. */
   readonly hasDeleteCollection: boolean;
+  readonly isCustom: boolean;
   /** The paths that read and write the object itself, below its own. */
   readonly parts: readonly string[];
 }
@@ -89,32 +27,38 @@ export interface ServedResource {
  * All resources whose objects are stored; each test runs on all of them. The name of a definition says what it defines, so it
  * has tests of its own.
  */
-export const servedResources: readonly ServedResource[] = kinds({ eventLifetimeSeconds: 3_600 })
+export const servedResources: readonly ServedResource[] = [...kinds({ eventLifetimeSeconds: 3_600 }), lampKind]
   .filter(({ kind }) => kind !== 'CustomResourceDefinition')
-  .flatMap(({ versions }) => versions)
-  .map(toResource);
+  .flatMap((stored) => stored.versions.map((version) => toResource(stored, version)));
 
-function toResource({
-  apiVersion,
-  kind,
-  plural,
-  singular,
-  namespaced,
-  verbs,
-  fieldSubresources,
-}: ApiVersion): ServedResource {
+function toResource(
+  { storage }: Kind,
+  { apiVersion, group, kind, plural, singular, namespaced, verbs, fieldSubresources, isCustom }: ApiVersion,
+): ServedResource {
   const within = namespaced ? 'namespaces/n/' : '';
   return {
     path: `${apiVersion === 'v1' ? '/api' : '/apis'}/${apiVersion}/${within}${plural}`,
-    key: `/registry/${plural}${namespaced ? '/n' : ''}`,
+    key: `/registry/${storage.prefix}${namespaced ? '/n' : ''}`,
     apiVersion,
     kind,
     plural,
     singular,
-    fields: requireValue(fieldsOf[`${apiVersion} ${kind}`], `${kind} needs fields of a valid object`),
+    fields: fieldsOf(`${group}/${plural}`),
     hasDeleteCollection: verbs.includes('deletecollection'),
+    isCustom,
     parts: fieldSubresources.map(({ name }) => name),
   };
+}
+
+/** Those of the server's own kinds: custom ones take no strategic merge patches, and their patches keep what names the kind. */
+export const declaredResources = servedResources.filter(({ isCustom }) => !isCustom);
+
+/** The fields that a valid object has besides its metadata. A new kind has a sample. */
+function fieldsOf(resource: string): object {
+  const sample = requireValue(samples[resource], `${resource} needs a sample`)({ namespace: 'n', name: 'x' });
+  return Object.fromEntries(
+    Object.entries(sample).filter(([name]) => !['apiVersion', 'kind', 'metadata'].includes(name)),
+  );
 }
 
 /** Without a version the first one, in which objects are stored. */
