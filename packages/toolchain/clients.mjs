@@ -32,7 +32,8 @@ await main(async (patterns) => {
   );
   const environment = path.join(clients, 'python');
   const python = path.join(environment, 'bin', 'python');
-  await buildIf('python3', ['--version'], `${kubernetesForPython} for Python`, [
+  // Debian's Python needs another package for it.
+  await buildIf('python3', ['-c', 'import ensurepip, venv'], `${kubernetesForPython} for Python`, [
     ...(fs.existsSync(python) ? [] : [{ command: 'python3', args: ['-m', 'venv', environment] }]),
     { command: python, args: ['-m', 'pip', 'install', '--quiet', kubernetesForPython] },
   ]);
@@ -49,9 +50,9 @@ await main(async (patterns) => {
 });
 
 /** The tests of clients whose tools are missing are skipped. */
-async function buildIf(tool, version, what, steps) {
-  if (!outputOf(tool, version)) {
-    console.log(`No ${what}: there is no ${tool} on the PATH.`);
+async function buildIf(tool, probe, what, steps) {
+  if (outputOf(tool, probe) === undefined) {
+    console.log(`No ${what}: ${tool} is not on the PATH, or lacks a part.`);
     return;
   }
   console.log(`Building ${what} …`);

@@ -20,7 +20,8 @@ export const pythonScript = path.resolve(import.meta.dirname, '../../python/clie
 
 export const hasGo = fs.existsSync(goProgram);
 export const hasRust = fs.existsSync(rustProgram);
-export const hasPython = fs.existsSync(python);
+/** An environment may exist in which the package could not be installed. */
+export const hasPython = fs.globSync(builtAt('python', 'lib', 'python*', 'site-packages', 'kubernetes')).length > 0;
 export const noClients = 'node packages/toolchain/clients.mjs has not built it';
 
 /** Where a client finds the server, and the token of an administrator. */
