@@ -61,6 +61,26 @@ describeIf(fs.existsSync(operatorProgram), 'an operator', noClients, () => {
   }, slowTestMs);
   afterAll(() => cleanup.close((what, error) => console.error(what, error)), slowTestMs);
 
+  test('its webhooks set a default, refuse a change, and say why they cannot convert', async () => {
+    const [client] = clients as readonly [Client];
+    const post = (version: string, name: string, spec: object): Promise<ClientResponse> =>
+      client.request('POST', lampsIn(version), { body: lamp(version, name, spec) });
+    expect(await post('v1', 'plain', { color: 'white' })).toMatchObject({
+      status: 201,
+      body: expect.stringContaining('"spec":{"color":"white","watts":40}'),
+    });
+    const body = { spec: { color: 'red' } };
+    const contentType = 'application/merge-patch+json';
+    expect(await client.request('PATCH', `${lampsIn('v1')}/plain`, { body, contentType })).toMatchObject({
+      status: 403,
+      body: expect.stringContaining('a lamp keeps its color'),
+    });
+    expect(await post('v1beta1', 'bright', { power: 'bright' })).toMatchObject({
+      status: 500,
+      body: expect.stringContaining('is no number of watts'),
+    });
+  });
+
   test(
     'lamps get their state, keep it in both versions and are switched off, whatever restarts',
     async () => {
