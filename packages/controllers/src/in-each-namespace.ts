@@ -11,7 +11,7 @@ import type { CachedObject, Resource } from '@cluster-apiserver/registry';
 import { itemKey, textOfItemKey } from '@cluster-apiserver/storage';
 import { changeObject, ignoreWarning } from './change-object.ts';
 import { readable } from './memory.ts';
-import { type ControllerOptions, type ControllerServices, runController } from './run-controller.ts';
+import { type ControllerOptions, type ControllerServices, runController, manager } from './run-controller.ts';
 
 export interface NamespaceObject {
   readonly kind: 'ConfigMap' | 'ServiceAccount';
@@ -28,9 +28,6 @@ interface Content {
   readonly annotations?: Readonly<Record<string, string>>;
   readonly data?: Readonly<Record<string, string>>;
 }
-
-/** The writer, in managedFields, as in Kubernetes. */
-const manager = 'kube-controller-manager';
 
 /** As in Kubernetes. */
 const workers = 5;

@@ -11,6 +11,9 @@ import { createPace, type Pace } from './pace.ts';
 import { createPasses } from './passes.ts';
 import { RetryQueue } from './retry-queue.ts';
 
+/** The writer of controllers that run elsewhere in Kubernetes, in managedFields, as there. */
+export const manager = 'kube-controller-manager';
+
 /** What every controller receives. */
 export interface ControllerOptions {
   readonly api: LiveApi;

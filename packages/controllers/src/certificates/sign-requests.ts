@@ -6,13 +6,10 @@ import { decodeBase64 } from '@cluster-apiserver/model/schema';
 import { changeObject } from '../change-object.ts';
 import { readable } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
-import { type ControllerOptions, type ControllerServices, runController } from '../run-controller.ts';
+import { type ControllerOptions, type ControllerServices, runController, manager } from '../run-controller.ts';
 
 /** The only signer of Kubernetes that is about clients which are no kubelets. */
 const signerName = 'kubernetes.io/kube-apiserver-client';
-
-/** The writer, in managedFields, as in Kubernetes. */
-const manager = 'kube-controller-manager';
 
 /** As in Kubernetes. */
 const workers = 5;

@@ -15,10 +15,7 @@ import { sameJson } from '@cluster-apiserver/model/json';
 import { changeObject } from '../change-object.ts';
 import { itemsWithin, readable } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
-import { type ControllerOptions, runController } from '../run-controller.ts';
-
-/** The writer, in managedFields, as in Kubernetes. */
-const manager = 'kube-controller-manager';
+import { type ControllerOptions, runController, manager } from '../run-controller.ts';
 
 /** As in Kubernetes. */
 const workers = 5;

@@ -10,13 +10,10 @@ import { type Call, itemKey, textOfItemKey } from '@cluster-apiserver/storage';
 import { changeObject, deleteUnlessChanged } from '../change-object.ts';
 import { readable } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
-import type { ControllerOptions, ControllerServices } from '../run-controller.ts';
+import { type ControllerOptions, type ControllerServices, manager } from '../run-controller.ts';
 import { visitPeriodically } from '../visit-periodically.ts';
 import { accountKeyOf, tokenSecret, uidAnnotation } from './token-secrets.ts';
 import { isDate, trackingName } from './token-tracking.ts';
-
-/** The writer, in managedFields, as in Kubernetes. */
-const manager = 'kube-controller-manager';
 
 /** As in Kubernetes. */
 const dayMs = 86_400_000;

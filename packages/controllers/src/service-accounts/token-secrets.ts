@@ -18,12 +18,10 @@ import {
   type ControllerServices,
   type Reconciler,
   runController,
+  manager,
 } from '../run-controller.ts';
 
 export const uidAnnotation = 'kubernetes.io/service-account.uid';
-
-/** The writer, in managedFields, as in Kubernetes. */
-const manager = 'kube-controller-manager';
 
 /** As in Kubernetes. */
 const workers = 5;
