@@ -126,7 +126,7 @@ function* pruneDefault(value: unknown, schema: Schema, at: Problems): SyncTask<b
   } catch (error) {
     if (!(error instanceof WrongTypeError)) throw error;
     // The first step is that of `decodeValue`.
-    const path = pathOfMeta(error.path.slice(1));
+    const path = error.path.slice(1);
     at.at(...path).invalid(valueAt(value, path), error.problem);
     return false;
   }
@@ -142,10 +142,6 @@ function isInMetadata(schema: Schema, [step, ...more]: Path): boolean {
   const member = memberSchema(schema, name);
   return member !== undefined && isInMetadata(member, more);
 }
-
-/** Only what every resource has is decoded strictly: errors name it as a whole. */
-const pathOfMeta = (path: Path): Path =>
-  path.slice(0, path.findIndex((step) => typeof step === 'string' && ofResource.has(step)) + 1);
 
 const valueAt = (value: unknown, [step, ...more]: Path): unknown =>
   typeof step !== 'string' && typeof step !== 'number'

@@ -118,7 +118,7 @@ describe('kind, apiVersion and metadata', () => {
     ]);
   });
 
-  test('an embedded resource gets its defaults', () => {
+  test('an embedded resource gets its defaults, and errors name its metadata as a whole', () => {
     const part: JsonSchema = {
       type: 'object',
       'x-kubernetes-embedded-resource': true,
@@ -131,6 +131,18 @@ describe('kind, apiVersion and metadata', () => {
     const { schema } = kindOf(specOf({ part }));
     expect(decode(schema, lamp({ part: {} }), () => {})['spec']).toEqual({
       part: { apiVersion: 'v1', kind: 'Bulb', metadata: { name: 'a' } },
+    });
+    const name: JsonSchema = { type: 'string', default: 'b' };
+    const named: JsonSchema = {
+      ...part,
+      properties: { ...part.properties, metadata: { type: 'object', properties: { name, unknown: name } } },
+    };
+    expect(() => decode(schema, lamp({ part: { metadata: { labels: { a: 1 } } } }), () => {})).toThrow(
+      'spec.part.metadata: Invalid value: {"labels":{"a":1}}: labels',
+    );
+    const { schema: other } = kindOf(specOf({ named }));
+    expect(decode(other, lamp({ named: { metadata: {} } }), () => {})['spec']).toEqual({
+      named: { apiVersion: 'v1', kind: 'Bulb', metadata: { name: 'b' } },
     });
   });
 

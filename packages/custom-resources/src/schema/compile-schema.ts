@@ -11,6 +11,7 @@ import {
   intOrString,
   list,
   type ListSchema,
+  objectMeta,
   type ObjectSchema,
   resourceNames,
   type Schema,
@@ -83,17 +84,20 @@ class Compiler {
     const isResource = isRoot || json['x-kubernetes-embedded-resource'] === true;
     const fields: [string, Schema][] = [];
     const ofResource = new Map<string, Constraints>();
+    let metadata = objectMeta;
     for (const [name, property] of Object.entries(json.properties ?? {}))
       if (isResource && resourceNames.includes(name)) {
         const rules = yield* this.#rulesOf(property, true);
         // Every object has its own already.
         const isDefaulted = !isRoot && property.default !== undefined && !this.#withoutDefaults;
         ofResource.set(name, { ...(rules && { rules }), ...(isDefaulted && { default: property.default }) });
+        if (name === 'metadata' && !isRoot && !this.#withoutDefaults) metadata = metadataOf(property);
       } else fields.push([name, yield* this.#schema(property)]);
     const rest = yield* this.#restOf(json);
     return structural(fields, {
       isRoot,
       ofResource,
+      metadata,
       ...(rest && { rest }),
       atomic: json['x-kubernetes-map-type'] === 'atomic',
       embeddedResource: json['x-kubernetes-embedded-resource'] ?? false,
@@ -173,6 +177,17 @@ class Compiler {
       ...(items && { items }),
     };
   }
+}
+
+/** The metadata of an embedded resource, with the defaults of its schema for the fields that metadata have. */
+function metadataOf({ properties = {} }: JsonSchema): typeof objectMeta {
+  const fields = new Map(objectMeta.fields);
+  for (const [name, { default: given }] of Object.entries(properties)) {
+    const field = fields.get(name);
+    if (!field || given === undefined) continue;
+    fields.set(name, { ...field, presence: 'always', schema: { ...field.schema, default: given } });
+  }
+  return { ...objectMeta, fields };
 }
 
 /** A structural schema has one schema for all entries. */

@@ -76,13 +76,17 @@ export interface DecodeOptions {
   readonly problems?: Problems;
 }
 
+/** Of a value in a message. */
+const shownCharactersMax = 1_000;
+
 /** A value of a type that its field does not take. */
 export class WrongTypeError extends Error {
   override readonly name = 'WrongTypeError';
   readonly path: Path;
   readonly problem: string;
-  constructor(path: Path, problem: string) {
-    super(`${path.length === 0 ? 'the object' : formatPath(path)}: ${problem}`);
+  /** `about`: what its message says before the problem. */
+  constructor(path: Path, problem: string, about = '') {
+    super(`${path.length === 0 ? 'the object' : formatPath(path)}: ${about}${problem}`);
     this.path = path;
     this.problem = problem;
   }
@@ -176,7 +180,9 @@ class Decoder {
     const { name, presence, schema } = field;
     if (presence === 'required' && isMissing(raw)) return this.#missing(field);
     if (raw === null || raw === undefined)
-      return presence === 'always' ? zero(schema) : presence === 'nullIfEmpty' ? null : undefined;
+      return (
+        this.#default(schema) ?? (presence === 'always' ? zero(schema) : presence === 'nullIfEmpty' ? null : undefined)
+      );
     const value = this.#below(name, schema, raw);
     if (presence === 'given' || presence === 'required' || presence === 'always' || !isEmpty(schema, value))
       return value;
@@ -270,11 +276,29 @@ class Decoder {
       const field = schema.fields.get(name);
       const isStrict = field && isStrictIn(embeddedResource, name, member);
       const raw = getOwn(source, name);
-      const given = isStrict && raw === undefined ? this.#default(member) : raw;
-      const value = isStrict ? this.#field(field, given) : this.#keptAt(name, member, raw);
+      const isMetadata = embeddedResource && name === 'metadata';
+      const value = !isStrict
+        ? this.#keptAt(name, member, raw)
+        : isMetadata
+          ? this.#metadata(field, raw)
+          : this.#field(field, raw);
       if (value !== undefined) setOwn(out, name, value);
     }
     return out;
+  }
+
+  /** Errors name the metadata of an embedded resource as a whole, as in kube-apiserver. */
+  #metadata(field: Field, raw: unknown): unknown {
+    const depth = this.#path.length;
+    try {
+      return this.#field(field, raw);
+    } catch (error) {
+      if (!(error instanceof WrongTypeError)) throw error;
+      const path = [...this.#path.slice(0, depth), field.name];
+      const inside = formatPath(error.path.slice(path.length));
+      const shown = (JSON.stringify(raw) ?? '').slice(0, shownCharactersMax);
+      throw new WrongTypeError(path, `${inside ? `${inside}: ` : ''}${error.problem}`, `Invalid value: ${shown}: `);
+    }
   }
 
   #keptAt(step: Step, schema: Schema, value: unknown): unknown {

@@ -146,7 +146,7 @@ test('metadata and type names are read strictly, in an embedded resource too', (
   const wrong = (value: object): unknown => decode(schema, value, () => {});
   expect(() => wrong({ metadata: { labels: { a: 1 } } })).toThrow('metadata.labels.a: expected a string, got a number');
   expect(() => wrong({ spec: { resource: { metadata: { name: 1 } } } })).toThrow(
-    'spec.resource.metadata.name: expected a string',
+    'spec.resource.metadata: Invalid value: {"name":1}: name: expected a string',
   );
   expect(() => wrong({ spec: { resource: { kind: 1 } } })).toThrow(
     'spec.resource.kind: expected a string, got a number',

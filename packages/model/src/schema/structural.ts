@@ -12,18 +12,15 @@ export const unstructured: AnySchema = { type: 'any', contents: 'owned' };
 export const emptied: AnySchema = { type: 'any', contents: 'emptied' };
 
 /** What every resource has: as the whole of an object, or embedded in one. */
-const ofResource: readonly (readonly [string, Schema])[] = [
-  ['kind', string],
-  ['apiVersion', string],
-  ['metadata', objectMeta],
-];
-export const resourceNames = ofResource.map(([name]) => name);
+export const resourceNames = ['kind', 'apiVersion', 'metadata'];
 
-const resourceFields = (constraintsOf: ReadonlyMap<string, Constraints>): readonly (readonly [string, Schema])[] =>
-  ofResource.map(([name, schema]) => {
-    const constraints = constraintsOf.get(name);
-    return [name, constraints ? { ...schema, ...constraints } : schema];
-  });
+function resourceFields(
+  constraints: ReadonlyMap<string, Constraints>,
+  metadata: Schema,
+): readonly (readonly [string, Schema])[] {
+  const schemaOf = (name: string): Schema => (name === 'metadata' ? metadata : string);
+  return resourceNames.map((name) => [name, { ...schemaOf(name), ...constraints.get(name) }]);
+}
 
 export interface StructuralOptions extends Constraints {
   readonly rest?: Schema;
@@ -34,6 +31,8 @@ export interface StructuralOptions extends Constraints {
   readonly embeddedResource?: boolean;
   /** Rules and defaults for these three, by their names. */
   readonly ofResource?: ReadonlyMap<string, Constraints>;
+  /** The metadata of an embedded resource, if they have defaults of their own. */
+  readonly metadata?: typeof objectMeta;
 }
 
 const unconstrained: ReadonlyMap<string, Constraints> = new Map();
@@ -44,12 +43,13 @@ export function structural(
     atomic = false,
     embeddedResource = false,
     isRoot = false,
-    ofResource: constraints = unconstrained,
+    ofResource = unconstrained,
+    metadata = objectMeta,
     ...options
   }: StructuralOptions = {},
 ): ObjectSchema {
   const declared = new Map<string, Field>();
-  for (const [name, schema] of [...fields, ...(isRoot || embeddedResource ? resourceFields(constraints) : [])])
+  for (const [name, schema] of [...fields, ...(isRoot || embeddedResource ? resourceFields(ofResource, metadata) : [])])
     declared.set(name, {
       name,
       schema,
