@@ -20,7 +20,22 @@ export function mergeApplied(
   applied: KubeObject,
   fields: FieldSet,
 ): KubeObject {
-  return requireKubeObject(mergeMembers(schema, live, applied, fields));
+  return requireKubeObject(withEmptyLists(schema, mergeMembers(schema, live, applied, fields), applied));
+}
+
+/** An empty list that is applied mentions no field, and is there all the same unless the object has a list already. */
+function withEmptyLists(schema: Schema, merged: unknown, applied: unknown): unknown {
+  if (merged === undefined && Array.isArray(applied) && applied.length === 0) return applied;
+  if (!isJsonObject(applied) || !hasSharedMembers(schema, applied)) return merged;
+  if (merged !== undefined && !isJsonObject(merged)) return merged;
+  const changed: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(applied)) {
+    const inner = memberSchema(schema, name);
+    const before = getOwn(merged ?? {}, name);
+    const after = inner && withEmptyLists(inner, before, value);
+    if (after !== undefined && after !== before) setOwn(changed, name, after);
+  }
+  return Object.keys(changed).length > 0 ? { ...merged, ...changed } : merged;
 }
 
 const nameIn = (step: string): string => step.slice('f:'.length);
