@@ -1,4 +1,4 @@
-import type { ServedKind } from '@cluster-apiserver/model/kind';
+import type { Kind, ServedKind } from '@cluster-apiserver/model/kind';
 import type { Resource } from './resource.ts';
 
 /** What is served at one time. It never changes: a request keeps the snapshot that it began with. */
@@ -14,11 +14,13 @@ export class ApiSnapshot {
   /** Made when something is looked up: while kinds come one after the other, most snapshots are never used. */
   #index: Index | undefined;
 
-  constructor(all: readonly Resource[], isLoading = false) {
+  /** `index`: that of its resources, if it is there already. */
+  constructor(all: readonly Resource[], isLoading = false, index?: Index) {
     this.all = all;
     this.resources = all.filter(({ served }) => served.isServed);
     this.stored = all.filter(({ stored, served }) => stored === served);
     this.isLoading = isLoading;
+    this.#index = index;
   }
 
   byPath(group: string, version: string, plural: string): Resource | undefined {
@@ -49,28 +51,65 @@ export class ApiSnapshot {
     return this.ofVersion(version)?.kind.versions.filter((other) => other !== version && other.isServed) ?? [];
   }
 
+  /** The same without the resources of one kind, and with others. Few kinds change at a time, so its index is a copy. */
+  replace(kind: Kind | undefined, came: readonly Resource[], isLoading: boolean): ApiSnapshot {
+    const went = kind ? this.all.filter(({ stored }) => stored.storage.prefix === kind.storage.prefix) : [];
+    if (went.length === 0 && came.length === 0) return new ApiSnapshot(this.all, isLoading, this.#index);
+    const removed = new Set(went);
+    const all = [...this.all.filter((resource) => !removed.has(resource)), ...came];
+    const index = this.#index?.copy();
+    for (const resource of went) index?.remove(resource);
+    for (const resource of came) index?.add(resource);
+    return new ApiSnapshot(all, isLoading, index);
+  }
+
   get #lookup(): Index {
-    return (this.#index ??= new Index(this));
+    if (this.#index) return this.#index;
+    this.#index = new Index();
+    for (const resource of this.all) this.#index.add(resource);
+    return this.#index;
   }
 }
 
 class Index {
-  readonly byPath = new Map<string, Resource>();
-  readonly byKind = new Map<string, Resource>();
-  readonly byGroupKind = new Map<string, Resource>();
-  readonly byVersion = new Map<ServedKind, Resource>();
+  readonly byPath: Map<string, Resource>;
+  readonly byKind: Map<string, Resource>;
+  readonly byGroupKind: Map<string, Resource>;
+  readonly byVersion: Map<ServedKind, Resource>;
 
-  constructor({ all, resources, stored }: ApiSnapshot) {
-    for (const resource of all) this.byVersion.set(resource.served, resource);
-    for (const resource of resources) {
-      const { served } = resource;
+  constructor(like?: Index) {
+    this.byPath = new Map(like?.byPath);
+    this.byKind = new Map(like?.byKind);
+    this.byGroupKind = new Map(like?.byGroupKind);
+    this.byVersion = new Map(like?.byVersion);
+  }
+
+  copy(): Index {
+    return new Index(this);
+  }
+
+  add(resource: Resource): void {
+    const { served, stored } = resource;
+    this.byVersion.set(served, resource);
+    if (served.isServed) {
       this.byPath.set(pathOf(served.group, served.version, served.plural), resource);
       this.byKind.set(`${served.apiVersion} ${served.kind}`, resource);
     }
-    for (const resource of stored)
-      for (const { group, kind, isServed } of resource.kind.versions)
-        if (isServed) this.byGroupKind.set(`${group} ${kind}`, resource);
+    if (stored === served) for (const name of groupKindsOf(resource)) this.byGroupKind.set(name, resource);
+  }
+
+  /** No two kinds are served at one path. */
+  remove(resource: Resource): void {
+    const { served } = resource;
+    this.byVersion.delete(served);
+    this.byPath.delete(pathOf(served.group, served.version, served.plural));
+    this.byKind.delete(`${served.apiVersion} ${served.kind}`);
+    for (const name of groupKindsOf(resource))
+      if (this.byGroupKind.get(name)?.stored === resource.stored) this.byGroupKind.delete(name);
   }
 }
+
+const groupKindsOf = ({ stored }: Resource): readonly string[] =>
+  stored.versions.flatMap(({ group, kind, isServed }) => (isServed ? [`${group} ${kind}`] : []));
 
 const pathOf = (group: string, version: string, plural: string): string => `${group}/${version}/${plural}`;

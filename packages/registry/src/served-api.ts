@@ -65,7 +65,7 @@ export class ServedApi implements LiveApi {
     this.#requireOwnNames(kind);
     const before = this.#present(kind);
     const renewed = before && !this.#loading.has(kind.storage.prefix) && (await this.#loader.renew(before, kind));
-    if (renewed) return this.#serve(kind, renewed);
+    if (renewed) return this.#publish(kind, renewed);
     if (before) this.#loader.close(before);
     await this.#load(kind);
   }
@@ -76,32 +76,27 @@ export class ServedApi implements LiveApi {
     const present = this.#present(kind);
     if (!present) return;
     this.#loading.delete(prefix);
-    this.#publish(this.#current.all.filter((one) => one.kind.storage.prefix !== prefix));
+    this.#publish(kind);
     this.#loader.close(present);
   }
 
   async #load(kind: Kind): Promise<void> {
     const { prefix } = kind.storage;
     this.#loading.set(prefix, kind);
-    this.#publish(this.#current.all);
+    this.#publish();
     try {
       const opened = await this.#loader.open(kind);
       // Replaced or removed in the turn in which it was loaded.
       if (this.#loading.get(prefix) !== kind) return;
       this.#loading.delete(prefix);
-      this.#serve(kind, opened);
+      this.#publish(kind, opened);
     } catch (error) {
       if (this.#loading.get(prefix) === kind) {
         this.#loading.delete(prefix);
-        this.#publish(this.#current.all);
+        this.#publish();
       }
       throw error;
     }
-  }
-
-  #serve({ storage: { prefix } }: Kind, resources: readonly Resource[]): void {
-    const others = this.#current.all.filter((one) => one.kind.storage.prefix !== prefix);
-    this.#publish([...others, ...resources]);
   }
 
   #requireOwnNames({ storage, versions }: Kind): void {
@@ -121,9 +116,10 @@ export class ServedApi implements LiveApi {
     return this.#loading.get(prefix) ?? served?.kind;
   }
 
-  #publish(resources: readonly Resource[]): void {
+  /** Serves other resources of a kind, or none; without a kind only how many are being loaded has changed. */
+  #publish(kind?: Kind, resources: readonly Resource[] = []): void {
     const previous = this.#current;
-    this.#current = new ApiSnapshot(resources, this.#loading.size > 0);
+    this.#current = previous.replace(kind, resources, this.#loading.size > 0);
     for (const listener of this.#listeners) listener(this.#current, previous);
   }
 }

@@ -63,7 +63,10 @@ export async function openResources(
 /** A kind may come back under the same name, and any number of others may come and go. */
 const dropSeriesOfRemoved = (metrics: Metrics, api: LiveApi): unknown =>
   api.onChange((current, previous) => {
-    for (const { served } of previous.resources)
-      if (!current.byPath(served.group, served.version, served.plural))
-        metrics.dropSeries({ group: served.group, resource: served.plural });
+    const kept = new Set(current.resources);
+    for (const resource of previous.resources) {
+      if (kept.has(resource)) continue;
+      const { group, version, plural } = resource.served;
+      if (!current.byPath(group, version, plural)) metrics.dropSeries({ group, resource: plural });
+    }
   });

@@ -107,3 +107,42 @@ test('custom objects are rewritten as they are, also those that their schema wou
   expect((await run(all(provider('secretbox', 'b'), provider('aesgcm', 'a')), 'rewrite')).code).toBe(0);
   expect(await inspect()).toEqual(['example.com/things\tk8s:enc:secretbox:v1:b:\t1']);
 });
+
+test('custom objects of a former version are stored in the present one', async () => {
+  const text = configuration(provider('aesgcm', 'a'));
+  const schema = {
+    openAPIV3Schema: { type: 'object', properties: { kept: { type: 'string' } } },
+  };
+  const version = (name: string, storage: boolean): object => ({ name, served: true, storage, schema });
+  const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+  const server = await serveKinds(kinds, { flags, files: { [file]: text }, etcd });
+  await server.request('POST', definitions, {
+    metadata: { name: 'things.example.com' },
+    spec: {
+      group: 'example.com',
+      scope: 'Cluster',
+      names: { plural: 'things', kind: 'Thing' },
+      versions: [version('v1', true), version('v2', false)],
+    },
+  });
+  const thing = { apiVersion: 'example.com/v1', kind: 'Thing', metadata: { name: 'a' }, kept: 'yes' };
+  await until('the kind', async () => {
+    const response = await server.open('POST', '/apis/example.com/v1/things', thing);
+    response.resume();
+    return response.statusCode === 201 || undefined;
+  });
+  const changed = await server.request(
+    'PATCH',
+    `${definitions}/things.example.com`,
+    { spec: { versions: [version('v1', false), version('v2', true)] } },
+    'application/merge-patch+json',
+  );
+  expect(changed.status).toBe(200);
+  await server.close();
+  expect((await run(text, 'rewrite')).lines.at(-1)).toMatch(/^\d+ seen, 1 rewritten, 0 unreadable/);
+  expect((await run(text, 'rewrite')).lines.at(-1)).toMatch(/^\d+ seen, 0 rewritten, 0 unreadable/);
+  const again = await serveKinds(kinds, { flags, files: { [file]: text }, etcd });
+  const { body } = await again.request('GET', '/apis/example.com/v2/things/a');
+  expect(body).toMatchObject({ apiVersion: 'example.com/v2', kept: 'yes' });
+  await again.close();
+});

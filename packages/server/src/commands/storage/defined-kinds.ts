@@ -1,5 +1,6 @@
-/** The kinds of stored CustomResourceDefinitions, as far as it matters for encryption: their objects are not looked into. */
-import { callUntil, type Clock } from '@cluster-apiserver/base';
+/** The kinds of stored CustomResourceDefinitions, as far as it matters for encryption and for the version of their objects. */
+import { callUntil, type Clock, runSync } from '@cluster-apiserver/base';
+import { customKind } from '@cluster-apiserver/custom-resources';
 import { type CustomResourceDefinition, customResourceDefinition } from '@cluster-apiserver/kinds';
 import { defineKind, type Kind } from '@cluster-apiserver/model/kind';
 import { collectionFormOf, type StoredKinds } from '@cluster-apiserver/registry';
@@ -25,8 +26,15 @@ export async function addDefinedKinds(store: Store, storedKinds: StoredKinds, cl
   }
 }
 
-const kindOf = ({ spec: { group, names, versions } }: CustomResourceDefinition): Kind =>
-  Object.assign(
+/**
+ * Only a kind whose names are accepted, and whose objects need no webhook, can convert them. The objects of others are not
+ * looked into.
+ */
+function kindOf(definition: CustomResourceDefinition): Kind {
+  const { group, names, versions, conversion } = definition.spec;
+  if (definition.status.acceptedNames.plural !== '' && conversion?.strategy !== 'Webhook')
+    return runSync(customKind(definition));
+  return Object.assign(
     defineKind({
       group,
       version: versions?.[0]?.name ?? 'v1',
@@ -39,3 +47,4 @@ const kindOf = ({ spec: { group, names, versions } }: CustomResourceDefinition):
     }),
     { definition: `${names.plural}.${group}` },
   );
+}

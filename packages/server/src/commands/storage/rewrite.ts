@@ -52,20 +52,35 @@ interface Found {
   readonly value: Buffer;
 }
 
-/** Reads objects as the server does, to find unreadable and stale ones. Custom objects are stored again as they are. */
+/**
+ * Reads objects as the server does, to find unreadable and stale ones. Custom objects of the present version are stored again
+ * as they are: they may hold what their schema does not know at present.
+ */
 function createReader({ storedKinds, keyPrefix }: RewriteOptions): (entry: Entry) => Found | undefined {
   return (entry) => {
     const kind = storedKinds.ofKey(entry.key);
     if (!kind) return undefined;
     const unreadable = { kind, isUnreadable: true, isStale: false, value: Buffer.alloc(0) };
     if (entry.unreadable) return unreadable;
-    if (kind.definition !== undefined) return { kind, isUnreadable: false, isStale: entry.stale, value: entry.value };
+    if (kind.definition !== undefined && !isFormer(kind, entry.value))
+      return { kind, isUnreadable: false, isStale: entry.stale, value: entry.value };
     const form = collectionFormOf({ kind }, keyPrefix);
     const item = form.read(entry, itemKey(entry.key.slice(form.prefix.length)));
     return item.unreadable
       ? unreadable
       : { kind, isUnreadable: false, isStale: item.stale, value: bytesOf(item.storedForm) };
   };
+}
+
+/** Whether a custom object is stored in a version from which its kind converts it. */
+function isFormer({ isCustom, apiVersion }: Kind, value: Buffer): boolean {
+  if (!isCustom) return false;
+  try {
+    const { apiVersion: stored } = JSON.parse(value.toString()) as { readonly apiVersion?: unknown };
+    return stored !== apiVersion;
+  } catch {
+    return true; // which makes it unreadable
+  }
 }
 
 /** Returns false if the object was changed concurrently: the other writer encrypted it with the first provider. */
