@@ -63,7 +63,7 @@ async function runAll() {
   const conformance = await phase('measuring tests, fuzzer and conformance', async () => {
     const [measuring, fuzzed, cases, onOlder] = await Promise.all([
       runGroup(tools, measuringTests, ['--runInBand']),
-      runGroup(tools, fuzzers, ['--runInBand']),
+      runGroup(tools, fuzzers, ['--maxWorkers=2']),
       runConformance(tools, 'conformance'),
       older.tools && runOnOlderEtcd(older.tools),
     ]);

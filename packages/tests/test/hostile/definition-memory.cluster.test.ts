@@ -11,7 +11,7 @@ import { http2Transport } from '../watch/open-watch.ts';
 import { collectGarbage } from './inspector.ts';
 
 const slowTestMs = 600_000;
-const rounds = repetitions({ ci: 100, soak: 1_000 });
+const rounds = repetitions({ ci: 60, soak: 1_000 });
 /** Of each round; measured: -6 to 7 in 100 rounds, -1 in 1,000, and 340 of kinds that stay. */
 const keptKilobytesMax = 30;
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
