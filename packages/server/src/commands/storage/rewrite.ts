@@ -1,5 +1,6 @@
 import { callUntil, sleep } from '@cluster-apiserver/base';
 import { bytesOf } from '@cluster-apiserver/model/codec';
+import { isJsonObject } from '@cluster-apiserver/model/json';
 import type { Kind } from '@cluster-apiserver/model/kind';
 import { collectionFormOf, type StoredKinds } from '@cluster-apiserver/registry';
 import { CorruptValueError, type Entry, itemKey, RevisionMismatchError } from '@cluster-apiserver/storage';
@@ -76,8 +77,8 @@ function createReader({ storedKinds, keyPrefix }: RewriteOptions): (entry: Entry
 function isFormer({ isCustom, apiVersion }: Kind, value: Buffer): boolean {
   if (!isCustom) return false;
   try {
-    const { apiVersion: stored } = JSON.parse(value.toString()) as { readonly apiVersion?: unknown };
-    return stored !== apiVersion;
+    const stored: unknown = JSON.parse(value.toString());
+    return !isJsonObject(stored) || stored['apiVersion'] !== apiVersion;
   } catch {
     return true; // which makes it unreadable
   }
