@@ -2,8 +2,8 @@ import os from 'node:os';
 
 // Which tests run in parallel. Patterns of paths, as Jest takes them.
 
-/** Many tests wait for processes and etcd rather than compute, so there are more workers than cores. */
-export const workers = os.cpus().length + 4;
+/** Many tests wait for processes and etcd rather than compute, so there are two workers more than cores. */
+export const workers = os.cpus().length + 2;
 
 /**
  * Tests that judge the rate or the latency of requests. They run one by one for each version of etcd, and mostly wait: for
@@ -16,15 +16,17 @@ export const measuringTests = [
 ];
 
 /**
- * Tests that judge retained memory and turns, with limits of seconds for responses. They run two at a time beside the
- * measuring tests: a few replicas and their clients leave these enough of the machine.
+ * Tests that judge retained memory and turns, with limits of seconds for responses. They run one by one beside the
+ * measuring tests and the fuzzer: a few replicas and their clients leave these enough of the machine.
  */
-export const fuzzers = [
-  'packages/tests/fuzz/fuzz\\.cluster\\.test\\.ts',
+export const memoryTests = [
   'packages/tests/test/hostile/definition-memory\\.cluster\\.test\\.ts',
   'packages/tests/test/hostile/retained-memory\\.cluster\\.test\\.ts',
   'packages/tests/test/operators/official-definitions\\.cluster\\.test\\.ts',
 ];
+
+/** It judges retained memory, too, and takes as long as all of these together. */
+export const fuzzers = ['packages/tests/fuzz/fuzz\\.cluster\\.test\\.ts'];
 
 /**
  * Faults of operation for which a test run has no time, and which tests of parts cover: only `npm run faults` runs these.

@@ -14,6 +14,7 @@ import {
   mayRepeat,
   measuredOnBothEtcds,
   measuringTests,
+  memoryTests,
   onBothEtcds,
   onlyWithFaults,
   workers,
@@ -52,7 +53,7 @@ async function runMatching(args) {
  */
 async function runAll() {
   const { tools, etcd, missing } = await provisionTestTools();
-  const others = [...measuringTests, ...fuzzers, ...onlyWithFaults];
+  const others = [...measuringTests, ...memoryTests, ...fuzzers, ...onlyWithFaults];
   console.log(`The tests run on ${describeEtcd(etcd)}, those of each file in the order of the seed ${seed}.`);
   let older;
   const runs = await phase(`parallel tests, and tests on etcd ${olderSeries}`, () => {
@@ -61,13 +62,14 @@ async function runAll() {
     return Promise.all([parallel, ...(older.tools ? [runGroup(older.tools, onBothEtcds, ['--runInBand'])] : [])]);
   });
   const conformance = await phase('measuring tests, fuzzer and conformance', async () => {
-    const [measuring, fuzzed, cases, onOlder] = await Promise.all([
+    const [measuring, remembering, fuzzed, cases, onOlder] = await Promise.all([
       runGroup(tools, measuringTests, ['--runInBand']),
-      runGroup(tools, fuzzers, ['--maxWorkers=2']),
+      runGroup(tools, memoryTests, ['--runInBand']),
+      runGroup(tools, fuzzers, ['--runInBand']),
       runConformance(tools, 'conformance'),
       older.tools && runOnOlderEtcd(older.tools),
     ]);
-    runs.push(measuring, fuzzed, ...(onOlder ? [onOlder.measuring] : []));
+    runs.push(measuring, remembering, fuzzed, ...(onOlder ? [onOlder.measuring] : []));
     return [cases, ...(onOlder ? [onOlder.cases] : [])];
   });
   const tests = sumResults(runs.map((one) => one.tests));
