@@ -25,13 +25,22 @@ export function projectionHandlers(
 ): Readonly<Record<'get' | 'update' | 'patch', Handler<AuthenticatedContext>>> {
   const { clock } = resource;
   const { form } = projection;
-  const respond = (context: AuthenticatedContext, format: ResponseFormat, { object, revision }: Outcome) =>
+  const respond = (
+    context: AuthenticatedContext,
+    format: ResponseFormat,
+    { object, revision }: Outcome,
+    check: (held: KubeObject) => void = () => {},
+  ) =>
     chain(toVersion(resource.kind, object, resource.kind, context.call), (held) => {
-      if (!projection.isComplete(held))
-        throw badRequest(`the object has nothing to be shown as ${form.kind}: the field is not set`);
+      check(held);
       const shown = projection.project(withVersion(held, revision));
       return unstoredObjectResponse(context, form, format, 200, shown, clock);
     });
+  // Only for reads: after a write it would refuse what is done.
+  const requireComplete = (held: KubeObject): void => {
+    if (!projection.isComplete(held))
+      throw badRequest(`the object has nothing to be shown as ${form.kind}: the field is not set`);
+  };
   const writeOf = (context: AuthenticatedContext, parameters: 'UpdateOptions' | 'PatchOptions') => ({
     namespace: namespacedNameOf(context).namespace,
     subresource,
@@ -41,9 +50,9 @@ export function projectionHandlers(
   return {
     get: (context) => {
       const format = negotiateObject(context, form);
-      return chain(get(resource, namespacedNameOf(context), undefined, context.call), (found) => {
-        return respond(context, format, found);
-      });
+      return chain(get(resource, namespacedNameOf(context), undefined, context.call), (found) =>
+        respond(context, format, found, requireComplete),
+      );
     },
     update: (context) =>
       chain(

@@ -199,6 +199,17 @@ test('subresources are read and written in both versions', async () => {
   expect(await server.request('GET', `${lamps('v2')}/parts?dryRun=All`)).toMatchObject({ status: 200 });
 });
 
+test('a scale that is not set cannot be read, and a write that leaves it so is no error', async () => {
+  await create('v1', 'unset', { watts: 2 });
+  const path = `${lamps('v2')}/unset/scale`;
+  expect(await server.request('GET', path)).toMatchObject({ status: 400 });
+  const scale = { apiVersion: 'autoscaling/v1', kind: 'Scale', metadata: { name: 'unset' } };
+  expect(await server.request('PATCH', `${path}?fieldManager=m`, scale, 'application/apply-patch+yaml')).toMatchObject({
+    status: 200,
+    body: { kind: 'Scale' },
+  });
+});
+
 test('an object is deleted in another version, and its finalizers hold it', async () => {
   const { body } = await create('v2', 'held', { power: 1 });
   const finalizers = ['example.com/hold'];

@@ -57,7 +57,7 @@ export function startProgram(program: string, args: readonly string[], target: C
   let answer: PromiseWithResolvers<string> | undefined;
   if (!child.stdin || !child.stdout || !child.stderr) throw new Error('all streams are pipes');
   const { stdin } = child;
-  stdin.on('error', () => {}); // it has ended; whoever asks it is told by the exit
+  stdin.on('error', () => {}); // it has ended, and its exit fails the next question
   child.stderr.on('data', (text) => (errors += text));
   readline.createInterface({ input: child.stdout }).on('line', (line) => {
     lines.push(line);

@@ -129,7 +129,7 @@ async function readLease({ all }: Replicas): Promise<LeaseSpec> {
   throw new Error('no replica has the lease');
 }
 
-/** Whoever leads. */
+/** The candidate that leads. */
 async function untilRenewed(replicas: Replicas): Promise<void> {
   const { renewTime } = await readLease(replicas);
   const isNewer = async (): Promise<true | undefined> =>
