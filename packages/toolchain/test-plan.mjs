@@ -30,7 +30,7 @@ export const fuzzers = ['packages/tests/fuzz/fuzz\\.cluster\\.test\\.ts'];
 
 /**
  * Faults of operation for which a test run has no time, and which tests of parts cover: only `npm run faults` runs these.
- * docs/reliability.md names both.
+ * docs/testing.md names both.
  */
 export const onlyWithFaults = [
   'packages/tests/test/operations/clocks\\.cluster\\.test\\.ts',

@@ -20,7 +20,7 @@ export interface LargeStore {
 
 /**
  * The store of benches: an etcd of one member with much space, and a client. It does not encrypt, so that benches measure
- * the watch cache and etcd; what encryption costs is compared in docs/performance.md.
+ * the watch cache and etcd; what encryption costs is compared in docs/benchmarks.md.
  */
 export async function openLargeStore(cleanup: CleanupStack): Promise<LargeStore> {
   const { endpoints, stop } = await startEtcd({ flags: ['--quota-backend-bytes', String(quotaBytes)] });

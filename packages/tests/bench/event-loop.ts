@@ -6,7 +6,7 @@
  *
  *   node --conditions=source packages/tests/bench/event-loop.ts [objects, 100000 by default] [bytes of each, 500]
  *
- * From about 500,000 objects on it needs --max-old-space-size, see docs/performance.md.
+ * From about 500,000 objects on it needs --max-old-space-size, see docs/scaling.md.
  */
 import { callUntil, CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';

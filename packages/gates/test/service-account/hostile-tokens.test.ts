@@ -16,7 +16,7 @@ import { call, nowSeconds, own, pems, url, useAccountTokens } from './use-accoun
 const tokens = useAccountTokens();
 const { answerTo, issue, refusal, signedWith } = tokens;
 
-// The security table of reliability.md, as far as it speaks of tokens: by the names of its rows.
+// Attacks on JSON Web Tokens that are known by name.
 
 const base64url = (value: object | string): string =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');

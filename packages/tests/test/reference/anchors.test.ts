@@ -4,12 +4,14 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 const root = path.resolve(import.meta.dirname, '..', '..', '..', '..');
-const pages = ['.', 'docs', 'docs/decisions', 'deploy', 'deploy/monitoring', 'helm', 'helm/cluster-apiserver'].flatMap(
-  (folder) =>
-    fs
-      .readdirSync(path.join(root, folder))
-      .filter((name) => name.endsWith('.md'))
-      .map((name) => path.join(folder, name)),
+const pages = [
+  ...['.', 'docs', 'docs/decisions', 'docs/diary', 'bench', 'conformance'],
+  ...['deploy', 'deploy/monitoring', 'helm', 'helm/cluster-apiserver'],
+].flatMap((folder) =>
+  fs
+    .readdirSync(path.join(root, folder))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => path.join(folder, name)),
 );
 
 const withoutCode = (text: string): string => text.replace(/^ *```[^]*?^ *```/gm, '');

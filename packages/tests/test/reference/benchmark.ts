@@ -1,10 +1,12 @@
-/** What README.md says of the last comparison with kube-apiserver, from bench/results.json. */
+/** What the documents say of measurements, from bench/results.json and bench/measured.json. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { table } from './markdown.ts';
+import { type Bar, barChart } from './bar-chart.ts';
+import { code, table } from './markdown.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..', '..');
 
+/** bench/results.json: the last run of `npm run bench -- --save`. */
 interface Results {
   readonly date: string;
   readonly revision: string;
@@ -33,6 +35,32 @@ interface Measurement {
   readonly errors: number;
 }
 
+/** bench/measured.json: figures of other commands, each with its date; written by hand. */
+interface Measured {
+  readonly machine: string;
+  readonly sizing: readonly {
+    readonly part: string;
+    readonly measured: string;
+    readonly command: string;
+    readonly date: string;
+    readonly plan: string;
+  }[];
+  readonly features: readonly {
+    readonly feature: string;
+    readonly workload: string;
+    readonly ratio: number;
+    readonly range?: readonly [number, number];
+    readonly goal?: number;
+    readonly date: string;
+    readonly command: string;
+  }[];
+  readonly definitions: {
+    readonly date: string;
+    readonly command: string;
+    readonly rows: readonly (readonly [string, string, string])[];
+  };
+}
+
 /** The workloads in the order of the page. */
 const names: Readonly<Record<string, string>> = {
   'get-quorum': 'get, linearizable',
@@ -48,33 +76,54 @@ const names: Readonly<Record<string, string>> = {
   'watch-fanout': 'watch events, per second of CPU time',
 };
 
-const readResults = (): Results => JSON.parse(readFileSync(join(root, 'bench', 'results.json'), 'utf8')) as Results;
+const readJson = (name: string): unknown => JSON.parse(readFileSync(join(root, 'bench', name), 'utf8'));
+const readResults = (): Results => readJson('results.json') as Results;
+const readMeasured = (): Measured => readJson('measured.json') as Measured;
 
-const begin = '<!-- The last comparison, generated from bench/results.json by npm run reference; do not edit -->';
-const end = '<!-- End of the last comparison -->';
+/** A page in which the sections between two comments are generated. */
+const withSections = (page: string, sections: Readonly<Record<string, string>>): string =>
+  Object.entries(sections).reduce(
+    (text, [name, section]) => {
+      const begin = `<!-- ${name}: generated from bench/ by npm run reference; do not edit -->`;
+      const end = `<!-- end of ${name} -->`;
+      const [before = '', rest = ''] = text.split(begin, 2);
+      const [, after] = rest.split(end, 2);
+      if (after === undefined) throw new Error(`${page} has no section ${name}`);
+      return `${before}${begin}\n\n${section}\n\n${end}${after}`;
+    },
+    readFileSync(join(root, page), 'utf8'),
+  );
 
-/** README.md with the section of the last comparison. */
-export function readmeWithResults(): string {
-  const readme = readFileSync(join(root, 'README.md'), 'utf8');
-  const [before = '', rest = ''] = readme.split(begin, 2);
-  const [, after] = rest.split(end, 2);
-  if (after === undefined) throw new Error('README.md has no section for the last comparison');
-  return `${before}${begin}\n\n${describeResults(readResults())}\n\n${end}${after}`;
+export const readme = (): string => withSections('README.md', { comparison: summaryOf(readResults()) });
+
+export const benchmarksPage = (): string =>
+  withSections('docs/benchmarks.md', {
+    comparison: comparisonOf(readResults()),
+    features: featuresTable(readMeasured()),
+    definitions: definitionsTable(readMeasured()),
+  });
+
+export const scalingPage = (): string => withSections('docs/scaling.md', { sizing: sizingTable(readMeasured()) });
+
+/** The range of the figures of some workloads. */
+function timesOf({ workloads }: Results, ...keys: readonly string[]): string {
+  const times = keys.map((key) => workloads[key]?.times ?? Number.NaN);
+  const [least, most] = [format(Math.min(...times)), format(Math.max(...times))];
+  return least === most ? least : `${least} to ${most}`;
 }
 
-function describeResults({
-  date,
-  machine,
-  node,
-  etcd,
-  server,
-  reference,
-  rounds,
-  seconds,
-  workloads,
-  memoryMiB,
-  revision,
-}: Results): string {
+function summaryOf(results: Results): string {
+  const { memoryMiB, date } = results;
+  const gets = timesOf(results, 'get-quorum', 'get-rv0');
+  const lists = timesOf(results, 'list-ns100', 'list-label', 'list-all', 'list-page500');
+  const creates = timesOf(results, 'create-sa', 'create-event');
+  const patches = timesOf(results, 'patch-merge', 'patch-apply');
+  const events = timesOf(results, 'watch-fanout');
+  return `On one core each, ${date}, this server answers ${gets} times the gets of kube-apiserver, ${lists} times its lists, ${creates} times its creates and ${patches} times its patches. It sends ${events} times its watch events. It took ${memoryMiB.server} MiB, kube-apiserver ${memoryMiB.reference} MiB.`;
+}
+
+function comparisonOf(results: Results): string {
+  const { date, machine, node, etcd, server, reference, rounds, seconds, workloads, memoryMiB, revision } = results;
   const rows = entriesOf(workloads).map(([name, figure]) => [
     name,
     `**${format(figure.times)}** (${figure.timesRange.map(format).join(' to ')})`,
@@ -82,12 +131,45 @@ function describeResults({
     formatRate(figure.reference.perSecond),
     `${format(figure.server.p99Ms)} and ${format(figure.reference.p99Ms)} ms`,
   ]);
-  return `Per core: one replica and one ${reference.version.replace('Kubernetes', 'kube-apiserver')} with \`${reference.settings.join('`, `')}\` share a core and take turns, each with an etcd ${etcd} of its own; etcd and the load have the other core. This server runs with ${server.join(' and ')}; kube-apiserver neither checks rights nor encrypts. ${date}, revision ${revision}, ${machine.processor}, ${machine.cores} cores, Node.js ${node.slice(1)}; medians of ${rounds} rounds of ${seconds} s.
+  const kubeApiserver = reference.version.replace('Kubernetes', 'kube-apiserver');
+  return `${table(
+    ['', 'this comparison'],
+    [
+      ['date, revision', `${date}, ${revision}`],
+      ['machine', `${machine.processor}, ${machine.cores} cores, ${machine.memoryGiB} GiB; Node.js ${node.slice(1)}`],
+      ['this server', `one replica with ${server.join(' and ')}`],
+      [kubeApiserver, reference.settings.map(code).join(', ')],
+      ['etcd', `${etcd}, one for each server, on the core of the load`],
+      ['method', `both servers share a core and take turns; medians of ${rounds} rounds of ${seconds} s`],
+    ],
+  )}
 
 ${table(['workload', 'times kube-apiserver (range)', 'this server/s', 'kube-apiserver/s', 'p99'], rows)}
 
 Resident memory afterwards: ${memoryMiB.server} MiB, kube-apiserver ${memoryMiB.reference} MiB.`;
 }
+
+const featuresTable = ({ machine, features }: Measured): string =>
+  `Machine: ${machine}.\n\n${table(
+    ['feature', 'workload', 'CPU time, times without it', 'goal', 'date', 'command'],
+    features.map(({ feature, workload, ratio, range, goal, date, command }) => [
+      feature,
+      workload,
+      `${ratio}${range ? ` (${range.join(' to ')})` : ''}`,
+      goal === undefined ? '' : `${goal}${ratio > goal ? ', **missed**' : ''}`,
+      date,
+      code(command),
+    ]),
+  )}`;
+
+const definitionsTable = ({ definitions: { rows, date, command } }: Measured): string =>
+  `${table(['', 'this server', 'kube-apiserver'], rows)}\n\n${date}: ${code(command)}`;
+
+const sizingTable = ({ sizing }: Measured): string =>
+  table(
+    ['', 'measured', 'command, date', 'plan with'],
+    sizing.map(({ part, measured, command, date, plan }) => [part, measured, `${code(command)}, ${date}`, plan]),
+  );
 
 const entriesOf = (workloads: Results['workloads']): [string, Figure][] =>
   Object.entries(names).flatMap(([key, name]) => (workloads[key] ? [[name, workloads[key]] as [string, Figure]] : []));
@@ -95,40 +177,28 @@ const entriesOf = (workloads: Results['workloads']): [string, Figure][] =>
 const format = (value: number): string => String(Number(value.toPrecision(2)));
 const formatRate = (value: number): string => Math.round(value).toLocaleString('en-US');
 
-const width = 760;
-const plot = { left: 300, right: 690, top: 66, rowHeight: 26, barHeight: 16 };
-const ticks = [1, 2, 5, 10, 20, 50, 100, 200];
-
-/** Bars on a logarithmic scale: how many times the throughput of kube-apiserver. */
+/** How many times the throughput of kube-apiserver. */
 export function benchmarkChart(): string {
   const { date, workloads } = readResults();
-  const rows = entriesOf(workloads);
-  const most = Math.max(...rows.map(([, { times }]) => times));
-  const top = ticks.find((tick) => tick >= most) ?? most;
-  const x = (times: number): number =>
-    Math.round(plot.left + (Math.log(Math.max(times, 0.5)) / Math.log(top)) * (plot.right - plot.left));
-  const bottom = plot.top + rows.length * plot.rowHeight;
-  return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${bottom + 34}" width="${width}" height="${bottom + 34}" font-family="sans-serif" font-size="13" fill="#333">`,
-    '<title>Throughput per core, times kube-apiserver</title>',
-    `<rect width="${width}" height="${bottom + 34}" fill="#fff"/>`,
-    `<text x="16" y="26" font-size="16" font-weight="bold">Throughput per core, times kube-apiserver</text>`,
-    `<text x="16" y="46" fill="#666">${date}, logarithmic; method and figures below</text>`,
-    ...ticks
-      .filter((tick) => tick <= top)
-      .flatMap((tick) => [
-        `<path d="M${x(tick)} ${plot.top - 6}V${bottom}" stroke="${tick === 1 ? '#333' : '#ddd'}"/>`,
-        `<text x="${x(tick)}" y="${bottom + 20}" text-anchor="middle">${tick}×</text>`,
-      ]),
-    ...rows.flatMap(([name, { times }], index) => {
-      const y = plot.top + index * plot.rowHeight;
-      const [from, to] = [Math.min(x(1), x(times)), Math.max(x(1), x(times))];
-      return [
-        `<text x="${plot.left - 12}" y="${y + 13}" text-anchor="end">${name.replaceAll('`', '')}</text>`,
-        `<rect x="${from}" y="${y}" width="${to - from}" height="${plot.barHeight}" fill="${times >= 1 ? '#2f6fd0' : '#c0392b'}"/>`,
-        `<text x="${to + 6}" y="${y + 13}">${format(times)}</text>`,
-      ];
-    }),
-    '</svg>\n',
-  ].join('\n');
+  return barChart({
+    title: 'Throughput per core, times kube-apiserver',
+    subtitle: `${date}, logarithmic; docs/benchmarks.md has method and figures`,
+    ticks: [1, 2, 5, 10, 20, 50, 100, 200],
+    bars: entriesOf(workloads).map(([name, { times }]): Bar => ({ name, value: times, isGood: times >= 1 })),
+    unit: '×',
+  });
+}
+
+/** What features add to the CPU time of a request. */
+export function featuresChart(): string {
+  const { features } = readMeasured();
+  return barChart({
+    title: 'What features cost: CPU time of a request, times without the feature',
+    subtitle: 'Red: the goal was missed. docs/benchmarks.md has the figures and their commands',
+    ticks: [1, 1.2, 1.5, 2],
+    bars: features.map(
+      ({ feature, ratio, goal }): Bar => ({ name: feature, value: ratio, isGood: ratio <= (goal ?? ratio) }),
+    ),
+    unit: '×',
+  });
 }

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { argv } from 'node:process';
 import { fileURLToPath } from 'node:url';
-import { benchmarkChart, readmeWithResults } from './benchmark.ts';
+import { benchmarkChart, benchmarksPage, featuresChart, readme, scalingPage } from './benchmark.ts';
 import { configurationPage } from './configuration-page.ts';
 import { flagsPage } from './flags-page.ts';
 
@@ -14,7 +14,10 @@ export const pages: Readonly<Record<string, () => string>> = {
   'docs/flags.md': flagsPage,
   'docs/configuration.md': configurationPage,
   'docs/images/benchmark.svg': benchmarkChart,
-  'README.md': readmeWithResults,
+  'docs/images/features.svg': featuresChart,
+  'docs/benchmarks.md': benchmarksPage,
+  'docs/scaling.md': scalingPage,
+  'README.md': readme,
 };
 
 export const writtenPage = (name: string): string => readFileSync(join(root, name), 'utf8');
