@@ -14,6 +14,7 @@ import { reportSkipped, runJest } from './jest.mjs';
 import { prepare } from './prepare.mjs';
 import { Failure, main, root } from './project.mjs';
 import { buildPackages } from './packages.mjs';
+import { describeRevision, version } from './version.mjs';
 
 const targets = {
   server: 'cluster-apiserver',
@@ -37,7 +38,7 @@ await main(async (jestOptions) => {
     const etcd = await provisionEtcd();
     const programs = { etcd, etcdctl: await provisionEtcdctl(etcd) };
     provideBaseImages(docker, { ...tools, ...programs });
-    for (const [target, name] of Object.entries(targets)) build(docker, target, `${name}:0.1.0`, tools.env);
+    for (const [target, name] of Object.entries(targets)) build(docker, target, `${name}:${version}`, tools.env);
     const services = provideProfileImages(docker, tools).join(',');
     const testEnv = { ...tools.env, COMPOSE_SERVICES: services };
     const tests = await runJest(
@@ -57,7 +58,18 @@ function build(docker, target, image, env) {
   console.log(`Building ${image} …`);
   const registry = outputOf('npm', ['config', 'get', 'registry'], { env })?.trim();
   const mirror = registry ? ['--build-arg', `NPM_REGISTRY=${registry}`] : [];
-  const options = ['--file', path.join('deploy', 'Dockerfile'), '--target', target, '--tag', image, ...mirror];
+  const { commit, date } = describeRevision() ?? {};
+  const revision = commit ? ['--build-arg', `REVISION=${commit}`, '--build-arg', `BUILD_DATE=${date}`] : [];
+  const options = [
+    '--file',
+    path.join('deploy', 'Dockerfile'),
+    '--target',
+    target,
+    '--tag',
+    image,
+    ...mirror,
+    ...revision,
+  ];
   const { ok, output } = docker(['build', ...options, '.'], { timeout: buildMaxMs });
   if (!ok) throw new Failure(`${image} could not be built.\n${output}`);
 }

@@ -15,7 +15,8 @@ export function installDependencies() {
 function upToDate() {
   const installed = packagesIn(path.join('node_modules', '.package-lock.json'));
   if (!installed) return false;
-  const wanted = Object.entries(packagesIn('package-lock.json')).filter(([place]) => place !== '');
+  // Only packages of others: those of the project have no version.
+  const wanted = Object.entries(packagesIn('package-lock.json')).filter(([place]) => place.startsWith('node_modules/'));
   return wanted.every(([place, { version, optional }]) =>
     // An optional package for another platform is absent from the record.
     installed[place] ? installed[place].version === version : optional === true,

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { step } from './child.mjs';
 import { binary, cache, Failure, root } from './project.mjs';
+import { describeRevision } from './version.mjs';
 
 /**
  * Compiles every package to JavaScript in its dist folder. It only strips types, which takes less than a second; `npm
@@ -14,6 +15,7 @@ export function buildPackages({ env }) {
     const settings = path.join('packages', 'toolchain', 'tsconfig.build.json');
     const { ok, output } = step(binary('tsc'), ['-p', settings, '--outDir', built], { env });
     if (!ok) throw new Failure(`The packages could not be built.\n${output}`);
+    stampServer(path.join(built, 'server', 'src'));
     for (const name of fs.readdirSync(built)) {
       const fresh = path.join(built, name, 'src');
       const dist = path.join(root, 'packages', name, 'dist');
@@ -25,6 +27,12 @@ export function buildPackages({ env }) {
   } finally {
     fs.rmSync(built, { recursive: true, force: true });
   }
+}
+
+/** Leaves beside the program what `/version` says of the sources. */
+function stampServer(folder) {
+  const revision = describeRevision();
+  if (revision) fs.writeFileSync(path.join(folder, 'build.json'), `${JSON.stringify(revision)}\n`);
 }
 
 function haveSameFiles(one, other) {

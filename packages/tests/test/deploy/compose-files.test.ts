@@ -42,7 +42,7 @@ describe.each(Object.keys(services))('the service %s', (name) => {
   });
 
   test('has a pinned image, resource limits, a read-only root file system and no kernel capabilities', () => {
-    expect(image).toMatch(/:v?[0-9]+\.[0-9.]+$/);
+    expect(image).toMatch(/:v?[0-9]+\.[0-9.]+(-rc\.[0-9]+)?$/);
     expect({ read_only, cap_drop }).toEqual({ read_only: true, cap_drop: ['ALL'] });
     expect(mem_limit).toMatch(/^[0-9]+[mg]$/);
     expect(pids_limit).toBeGreaterThan(0);

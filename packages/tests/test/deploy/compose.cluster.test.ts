@@ -9,7 +9,7 @@ import path from 'node:path';
 import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { until } from '@cluster-apiserver/testkit/until';
 import { runDocument } from '../run-document.ts';
-import { root } from './compose-file.ts';
+import { readComposeFile, root } from './compose-file.ts';
 import { describeIf } from '../describe-if.ts';
 
 // docker-compose.yml with the built images on a real engine. `npm run compose` builds them and passes the compose
@@ -21,6 +21,7 @@ const compose = process.env.COMPOSE === undefined ? undefined : (JSON.parse(proc
 const services = (process.env.COMPOSE_SERVICES ?? '').split(',');
 const hasImages = (...names: readonly string[]): boolean => names.every((name) => services.includes(name));
 
+const image = readComposeFile().services['apiserver-1']?.image ?? '';
 const startMs = 240_000;
 const answerMs = 120_000;
 const slowTestMs = 400_000;
@@ -106,16 +107,15 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
   });
 
   test('the image has no shell', () => {
-    const { stderr } = spawnSync(
-      'docker',
-      ['run', '--rm', '--network=none', '--entrypoint=/bin/sh', 'cluster-apiserver:0.1.0'],
-      { env: env(), encoding: 'utf8' },
-    );
+    const { stderr } = spawnSync('docker', ['run', '--rm', '--network=none', '--entrypoint=/bin/sh', image], {
+      env: env(),
+      encoding: 'utf8',
+    });
     expect(stderr).toContain('no such file or directory');
   });
 
   test('the image has a software bill of materials', () => {
-    const id = run('docker', ['create', '--network=none', 'cluster-apiserver:0.1.0']).trim();
+    const id = run('docker', ['create', '--network=none', image]).trim();
     try {
       run('docker', ['cp', `${id}:/app/sbom.cdx.json`, 'sbom.json']);
     } finally {
