@@ -2,7 +2,13 @@ import { type Clock, requireValue, trackLatency } from '@cluster-apiserver/base'
 import type { Status, StatusError } from '@cluster-apiserver/model';
 import type { KubeObject, EncodableKind } from '@cluster-apiserver/model/kind';
 import { statusSchema } from '@cluster-apiserver/model/schema';
-import type { ObjectList, Outcome, Resource } from '@cluster-apiserver/registry';
+import {
+  convertBefore,
+  isConvertedBefore,
+  type ObjectList,
+  type Outcome,
+  type Resource,
+} from '@cluster-apiserver/registry';
 import type { BodySource, ReadyBody } from './body-source.ts';
 import type { ApiResponse, OutgoingHeaders } from './exchange.ts';
 import type { AuthenticatedContext, ReceivedContext, RequestInfoContext } from './request-context.ts';
@@ -13,7 +19,7 @@ import { listBody, listJson } from './encoding/list-body.ts';
 import { negotiateError, type ResponseFormat } from './encoding/negotiate.ts';
 import { unstoredObjectBody, unstoredObjectJson, objectBody } from './encoding/object-body.ts';
 import { objectJson } from './encoding/object-json.ts';
-import { convertBefore, type EncodableList, type EncodableObject, isConvertedBefore } from './encoding/served-form.ts';
+import type { EncodableList, EncodableObject } from './encoding/served-form.ts';
 import { warningHeaders } from './warnings.ts';
 
 export const objectResponse = (

@@ -41,7 +41,7 @@ const kind = defineKind({
       version: 'v2',
       fields: { limbs: field(2, int32, '') },
       renamed: { limbs: 'arms' },
-      selectableFields: {},
+      selectableFields: { limbs: 'limbs' },
       validate: () => {},
     },
   ],
@@ -49,7 +49,8 @@ const kind = defineKind({
 });
 // As a custom kind has them: each version is a kind of its own.
 const versions = kind.versions.map((version): Kind => (version === kind ? kind : { ...kind, ...version }));
-for (const version of versions) Object.assign(version, { versions, ownKinds: versions });
+const fieldsOf = ({ limbs }: KubeObject): object => ({ limbs: String(limbs) });
+for (const version of versions) Object.assign(version, { versions, ownKinds: versions, fieldsOf });
 
 let pipeline: OpenPipeline;
 beforeEach(async () => {
@@ -72,8 +73,8 @@ const json = async (answer: Promise<ApiResponse>): Promise<KubeObject & { readon
 const make = (name: string, limbs: number): Promise<ApiResponse> =>
   send('POST', at('v2'), { metadata: { name }, limbs });
 
-async function framesOf(path: string): Promise<string[]> {
-  const { stream } = await pipeline.ask('GET', path);
+async function framesOf(path: string, accept = 'application/json'): Promise<string[]> {
+  const { stream } = await pipeline.ask('GET', path, { headers: { accept } });
   const frames: Buffer[] = [];
   const { signal } = new AbortController();
   const sink = { backlogBytes: 0, drained: async () => {}, signal, draining: signal };
@@ -117,6 +118,20 @@ test.each(['application/yaml', 'application/vnd.kubernetes.protobuf', 'applicati
     }
   },
 );
+
+test('an event of a selection that is known only after the conversion names columns once', async () => {
+  await make('a', 2);
+  const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+  const selecting = `${at('v2')}?watch=true&timeoutSeconds=1&fieldSelector=limbs%3D3`;
+  expect(await framesOf(selecting, accept)).toEqual(['']);
+  await make('b', 3);
+  await make('c', 3);
+  const [first, second] = (await framesOf(selecting, accept)).map((line): unknown => JSON.parse(line));
+  expect(first).toMatchObject({
+    object: { columnDefinitions: expect.any(Array), rows: [{ cells: ['b', expect.anything()] }] },
+  });
+  expect(second).toMatchObject({ object: { columnDefinitions: null, rows: [{ cells: ['c', expect.anything()] }] } });
+});
 
 test('an object that cannot be converted fails the list and ends the watch, and is not left out', async () => {
   await make('a', 1);

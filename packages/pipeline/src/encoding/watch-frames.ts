@@ -1,15 +1,22 @@
 import { callUntil, requireValue, loopOf } from '@cluster-apiserver/base';
 import type { Status, StatusError } from '@cluster-apiserver/model';
-import { type ByteString, bytesOf, watchEventMessage, watchFrame } from '@cluster-apiserver/model/codec';
+import { type ByteString, bytesOf, decodeStored, watchEventMessage, watchFrame } from '@cluster-apiserver/model/codec';
 import type { EncodableKind, KubeObject } from '@cluster-apiserver/model/kind';
 import { decode, statusSchema } from '@cluster-apiserver/model/schema';
-import type { Bookmark, Resource, WatchEvent } from '@cluster-apiserver/registry';
+import {
+  type Bookmark,
+  convertBefore,
+  isConvertedBefore,
+  type ObjectEvent,
+  type Resource,
+  type WatchEvent,
+} from '@cluster-apiserver/registry';
 import { encodeMessage } from '../listener/web-socket/messages.ts';
 import { contentTypes, encode } from './encode.ts';
 import type { ResponseFormat, Transform } from './negotiate.ts';
 import { encodeProtobufInSteps, encodeStoredProtobuf } from './object-body.ts';
 import { largeCharacters, objectJson } from './object-json.ts';
-import { convertBefore, type EncodableObject, isConvertedBefore, type ServedForm } from './served-form.ts';
+import type { EncodableObject, ServedForm } from './served-form.ts';
 import { encodeAtOnce, encodeInSteps, joinSteps, type Parts, type Steps } from './sliced-body.ts';
 import { type TableOfObjectOptions, transformObject } from './transform.ts';
 
@@ -34,17 +41,25 @@ export interface Frames {
 /** How events are delimited: in a stream, or as WebSocket messages. */
 export type Framing = 'stream' | 'messages';
 
+/** A test of objects in the version of the client, for a selection that is known only then. */
+type Matches = (object: KubeObject) => boolean;
+
 /** Returns a cache of the encoders of each format, so that watchers share encoded events. */
-export function createFrameCache(resource: Resource): (format: ResponseFormat, framing: Framing) => Frames {
+export function createFrameCache(
+  resource: Resource,
+): (format: ResponseFormat, framing: Framing, matches: Matches | undefined) => Frames {
   const jsonFrameSet =
     resource.stored === resource.served && !isConvertedBefore(resource)
       ? { stream: plainJsonFrames(resource.kind, 'stream'), messages: plainJsonFrames(resource.kind, 'messages') }
       : undefined;
   const others = new Map<string, Frames>();
-  return (format, framing) => {
+  const converter = isConvertedBefore(resource) ? createConverter(resource) : undefined;
+  return (format, framing, matches) => {
+    if (converter && matches)
+      return createFrames(resource, format, framing, selectingConverter(resource, converter, matches));
     if (jsonFrameSet && format.encoding === 'json' && !format.transform) return jsonFrameSet[framing];
     const name = JSON.stringify([format, framing]);
-    const frames = others.get(name) ?? createFrames(resource, format, framing);
+    const frames = others.get(name) ?? createFrames(resource, format, framing, converter?.outcomes);
     others.set(name, frames);
     return frames;
   };
@@ -65,7 +80,12 @@ function jsonLine(kind: EncodableKind, event: WatchEvent): ByteString {
   return `{"type":"${event.type}","object":${object}}\n`;
 }
 
-function createFrames(resource: Resource, { encoding, transform }: ResponseFormat, framing: Framing): Frames {
+function createFrames(
+  resource: Resource,
+  { encoding, transform }: ResponseFormat,
+  framing: Framing,
+  convert: ConvertEvents | undefined,
+): Frames {
   const { clock } = resource;
   const isProtobuf = encoding === 'protobuf';
   const frame = (isProtobuf ? protobufFrames : jsonFrames)[framing];
@@ -82,11 +102,21 @@ function createFrames(resource: Resource, { encoding, transform }: ResponseForma
     const steps = generate(events, namesColumns);
     return events.some(isLarge) ? encodeInSteps(loopOf(clock), steps) : encodeAtOnce(steps);
   };
-  // Watchers share the frames, so a batch is converted once for all of them.
-  const writer = (namesColumns: boolean): FrameWriter =>
-    isConvertedBefore(resource)
-      ? async (events) => encodeEvents(await convertEvents(resource, events), namesColumns)
-      : (events) => encodeEvents(events, namesColumns);
+  const encodeConverted = async (
+    converting: Promise<readonly EncodableEvent[]>,
+    namesColumns: boolean,
+  ): Promise<Buffer> => {
+    const converted = await converting;
+    // A thousand watchers may wait for one conversion.
+    return loopOf(clock).runOrSchedule(() => encodeEvents(converted, namesColumns));
+  };
+  // The last bookmark is written before the watch ends.
+  const writer =
+    (namesColumns: boolean): FrameWriter =>
+    (events) =>
+      convert && !events.every(isBookmark)
+        ? encodeConverted(convert(events), namesColumns)
+        : encodeEvents(events, namesColumns);
   const later = writer(false);
   return {
     contentType: isProtobuf ? `${contentTypes.protobuf};stream=watch` : contentTypes.json,
@@ -96,6 +126,8 @@ function createFrames(resource: Resource, { encoding, transform }: ResponseForma
   };
 }
 
+const isBookmark = (event: WatchEvent): event is Bookmark => event.type === 'BOOKMARK';
+
 const isLarge = (event: EncodableEvent): boolean =>
   event.type !== 'BOOKMARK' && event.outcome.json.length > largeCharacters;
 
@@ -103,14 +135,69 @@ const isLarge = (event: EncodableEvent): boolean =>
 const conversionTimeoutMs = 30_000;
 
 /** Rejects if an object cannot be converted, which ends the watches of this version with an ERROR event. */
-async function convertEvents(resource: Resource, events: readonly WatchEvent[]): Promise<readonly EncodableEvent[]> {
-  const outcomes = events.flatMap((event) => (event.type === 'BOOKMARK' ? [] : [event.outcome]));
-  const call = callUntil(resource.clock.monotonicMs() + conversionTimeoutMs);
-  const converted = (await convertBefore(resource, outcomes, call)).values();
-  return events.map((event) => {
-    if (event.type === 'BOOKMARK') return event;
-    return { type: event.type, outcome: requireValue(converted.next().value, 'a conversion leaves out no object') };
+type ConvertEvents = (events: readonly WatchEvent[]) => Promise<readonly EncodableEvent[]>;
+
+interface Converter {
+  readonly outcomes: ConvertEvents;
+  /** The former states of modified objects; undefined for other events. */
+  readonly formers: (events: readonly WatchEvent[]) => Promise<readonly (EncodableObject | undefined)[]>;
+}
+
+/** Watchers of all formats and selections share what is converted of an event. */
+function createConverter(resource: Resource): Converter {
+  const outcomes = new WeakMap<WatchEvent, Promise<EncodableObject>>();
+  const formers = new WeakMap<WatchEvent, Promise<EncodableObject>>();
+  const outcomeOf = ({ outcome }: ObjectEvent): EncodableObject => outcome;
+  return {
+    outcomes: async (events) => {
+      const converted = await convertOnce(resource, events, outcomeOf, outcomes);
+      return events.map((event, at) =>
+        event.type === 'BOOKMARK'
+          ? event
+          : { type: event.type, outcome: requireValue(converted[at], 'a conversion leaves out no object') },
+      );
+    },
+    formers: (events) => convertOnce(resource, events, ({ former }) => former, formers),
+  };
+}
+
+function convertOnce(
+  resource: Resource,
+  events: readonly WatchEvent[],
+  objectOf: (event: ObjectEvent) => EncodableObject | undefined,
+  known: WeakMap<WatchEvent, Promise<EncodableObject>>,
+): Promise<readonly (EncodableObject | undefined)[]> {
+  const added = events.flatMap((event) => {
+    const object = event.type === 'BOOKMARK' || known.has(event) ? undefined : objectOf(event);
+    return object ? [{ event, object }] : [];
   });
+  if (added.length > 0) {
+    const call = callUntil(resource.clock.monotonicMs() + conversionTimeoutMs);
+    const objects = added.map(({ object }) => object);
+    const converting = convertBefore(resource, objects, call);
+    for (const [at, { event }] of added.entries())
+      known.set(
+        event,
+        converting.then((all) => requireValue(all[at])),
+      );
+  }
+  return Promise.all(events.map(async (event) => known.get(event)));
+}
+
+/** An object that begins to match is added, one that ceases to match is deleted, as its last state that did. */
+function selectingConverter(resource: Resource, { outcomes, formers }: Converter, matches: Matches): ConvertEvents {
+  const isSelected = ({ json }: EncodableObject): boolean => matches(decodeStored(json));
+  const select = (event: EncodableEvent, former: EncodableObject | undefined): readonly EncodableEvent[] => {
+    if (event.type === 'BOOKMARK') return [event];
+    const { type, outcome } = event;
+    const wasSelected = former !== undefined && isSelected(former);
+    if (isSelected(outcome)) return [{ type: type === 'MODIFIED' && !wasSelected ? 'ADDED' : type, outcome }];
+    return wasSelected ? [{ type: 'DELETED', outcome: former }] : [];
+  };
+  return async (events) => {
+    const [converted, before] = await Promise.all([outcomes(events), formers(events)]);
+    return loopOf(resource.clock).runOrSchedule(() => converted.flatMap((event, at) => select(event, before[at])));
+  };
 }
 
 type EncodeEvent = (

@@ -178,7 +178,6 @@ export class EventStream implements WatchStream {
   /** Resolves later if encoding takes several turns. */
   #write(batch: Batch): Promise<void> | undefined {
     const write = this.#hasBegun ? this.#frames.later : this.#frames.first;
-    this.#hasBegun = true;
     const bytes = batch.encodedAs(write, write);
     if (bytes instanceof Promise) return bytes.then((encoded) => this.#sendBatch(batch, encoded));
     this.#sendBatch(batch, bytes);
@@ -187,8 +186,12 @@ export class EventStream implements WatchStream {
 
   #sendBatch(batch: Batch, bytes: Buffer): void {
     if (this.#isFinished) return;
-    this.#options.measures.countSent(batch.events.length, bytes.length);
-    this.#send(bytes);
+    // Perhaps none of the objects is selected once they are converted.
+    if (bytes.length > 0) {
+      this.#hasBegun = true;
+      this.#options.measures.countSent(batch.events.length, bytes.length);
+      this.#send(bytes);
+    }
     this.#isInsideRevision = batch.endsInsideRevision;
     if (this.#endsAfterRevision && !this.#isInsideRevision) this.#end(this.#endsAfterRevision);
   }

@@ -1,7 +1,7 @@
 import type { Clock, Random } from '@cluster-apiserver/base';
 import { badRequest } from '@cluster-apiserver/model';
 import type { FieldSelector } from '@cluster-apiserver/model/selector';
-import { type Resource, type Selection, watch } from '@cluster-apiserver/registry';
+import { convertedMatcher, type Resource, type Selection, watch } from '@cluster-apiserver/registry';
 import { type Handler } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
 import { negotiateWatch } from '../encoding/negotiate.ts';
@@ -38,9 +38,10 @@ export const watchHandler = (resource: Resource, limits: WatchLimits): Handler<A
   const framesIn = createFrameCache(resource);
   return async (context) => {
     const { isWebSocket } = context.request;
-    const frames = framesIn(negotiateWatch(context, resource.served), isWebSocket ? 'messages' : 'stream');
+    const format = negotiateWatch(context, resource.served);
     const { query, resource: target } = context.info;
     const options = readListParameters(resource, context);
+    const frames = framesIn(format, isWebSocket ? 'messages' : 'stream', convertedMatcher(resource, options));
     const allowWatchBookmarks = readBoolean(query, 'allowWatchBookmarks') ?? false;
     requireSameName(target?.name, options.fields);
     const counted = limits.openWatches.acquire(context.user, heldBytes(options, context.request.target));

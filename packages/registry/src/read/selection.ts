@@ -1,3 +1,4 @@
+import type { ByteString } from '@cluster-apiserver/model/codec';
 import type { Kind } from '@cluster-apiserver/model/kind';
 import {
   fieldMatcher,
@@ -18,6 +19,8 @@ export interface Selection {
   readonly name?: string | undefined;
   readonly labels: LabelSelector | undefined;
   readonly fields: FieldSelector | undefined;
+  /** How the JSON of an object begins whose fields are known; the fields of others may be selected. By default, all are known. */
+  readonly fieldsOf?: ByteString | undefined;
   readonly shards?: ShardSelector | undefined;
   /** Skips unreadable objects; otherwise they are an error. */
   readonly readableOnly?: boolean | undefined;
@@ -44,6 +47,7 @@ export function scopeOf({ namespaced }: Pick<Kind, 'namespaced'>, { namespace, n
 export function matcherOf({
   labels,
   fields,
+  fieldsOf,
   name,
   shards,
 }: Selection): ((object: StoredObject) => boolean) | undefined {
@@ -52,12 +56,15 @@ export function matcherOf({
   const fieldsMatch = fields && fieldMatcher(fields);
   return (object) =>
     (!labelsMatch || labelsMatch(object.labels ?? none)) &&
-    (!fieldsMatch || fieldsMatch(object)) &&
+    (!fieldsMatch || fieldsMatch(object) || (fieldsOf !== undefined && !object.json.startsWith(fieldsOf))) &&
     (name === undefined || object.name === name) &&
     (!shards || matchesShards(shards, object.shardHashOf(shards.path)));
 }
 
 const none = {};
+
+/** Whether a field is part of the key of an object, and not among the fields of its content. */
+export const isFieldOfKey = (field: string): boolean => field === 'metadata.name' || field === 'metadata.namespace';
 
 /** A part of the selected objects, in order. */
 export interface Selected {

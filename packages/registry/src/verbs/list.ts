@@ -3,6 +3,7 @@ import { badRequest, Problems, requireValid } from '@cluster-apiserver/model';
 import type { ShardSelector } from '@cluster-apiserver/model/selector';
 import { type Call, itemKey, type ListPage, type Revision, textOfItemKey, type View } from '@cluster-apiserver/storage';
 import { type Continuation, decodeContinue, encodeContinue } from '../read/continue-token.ts';
+import { beforeConversion, type ListedObject, selectConverted } from '../read/converted.ts';
 import { waitUntilFresh } from '../read/wait-until-fresh.ts';
 import { validateNamespace, type Resource } from '../resource.ts';
 import { parseResourceVersion } from '../resource-version.ts';
@@ -28,7 +29,7 @@ export interface ListOptions extends Selection {
 }
 
 export interface ObjectList {
-  readonly items: readonly StoredObject[];
+  readonly items: readonly ListedObject[];
   readonly revision: Revision;
   /** The token for the rest of the list; undefined if the list is complete. */
   readonly continue?: string;
@@ -48,10 +49,12 @@ export async function list(resource: Resource, options: ListOptions, call: Call)
   }
   const from = options.continue ? decodeContinue(options.continue) : undefined;
   const listed = await withStatusErrors(
-    () => listFrom(resource, options, from ?? wanted, call),
+    () => listFrom(resource, beforeConversion(resource, options), from ?? wanted, call),
     from ? { after: from } : 'collection',
   );
-  return { ...listed, ...(options.shards && { shards: options.shards }) };
+  // A chunk has fewer objects than its limit if some are only known not to be selected once they are converted.
+  const items = await selectConverted(resource, options, listed.items, call);
+  return { ...listed, items, ...(options.shards && { shards: options.shards }) };
 }
 
 async function listFrom(

@@ -1,6 +1,7 @@
 import { loopOf, throwIfAborted } from '@cluster-apiserver/base';
 import { Problems, requireValid, StatusError } from '@cluster-apiserver/model';
 import { type Call, RevisionCompactedError } from '@cluster-apiserver/storage';
+import { beforeConversion } from '../read/converted.ts';
 import { requireReadable, scopeOf, type Selection } from '../read/selection.ts';
 import { waitUntilFresh } from '../read/wait-until-fresh.ts';
 import { type Resource, validateNamespace } from '../resource.ts';
@@ -30,7 +31,7 @@ export function watch(resource: Resource, options: WatchOptions, call: Call): Pr
     const from = parseResourceVersion(options.resourceVersion);
     const { sendInitialEvents, allowWatchBookmarks } = options;
     collection.requireServed();
-    const channel = (): Channel => channels.subscribe(options);
+    const channel = (): Channel => channels.subscribe(beforeConversion(resource, options));
     if (typeof from === 'number' && !sendInitialEvents) {
       try {
         await collection.requirePresentHistory(from, call);

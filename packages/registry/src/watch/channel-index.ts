@@ -1,5 +1,5 @@
 import type { ItemChange } from '@cluster-apiserver/storage';
-import type { Selection } from '../read/selection.ts';
+import { isFieldOfKey, type Selection } from '../read/selection.ts';
 import { type CachedObject, fieldTerm, labelTerm } from '../stored-object.ts';
 
 /** A selector that lists more values than this is evaluated for every change. */
@@ -49,16 +49,15 @@ export class ChannelIndex<Channel extends { readonly selection: Selection }> {
 }
 
 /** Every selected object has one of these terms. Undefined if the selector requires none. */
-function requiredTerms({ labels, fields }: Selection): readonly string[] | undefined {
+function requiredTerms({ labels, fields, fieldsOf }: Selection): readonly string[] | undefined {
   for (const { key, operator, values } of labels?.requirements ?? [])
     if (operator === 'in' && values.length <= indexedValuesMax) return values.map((value) => labelTerm(key, value));
+  // Not all objects have the fields of the selector.
+  if (fieldsOf !== undefined) return undefined;
   for (const { field, equal, value } of fields?.terms ?? [])
-    if (equal && value !== '' && !namesOfObject.has(field)) return [fieldTerm(field, value)];
+    if (equal && value !== '' && !isFieldOfKey(field)) return [fieldTerm(field, value)];
   return undefined;
 }
-
-/** These are part of the key, and not among the fields of a stored object. */
-const namesOfObject = new Set(['metadata.name', 'metadata.namespace']);
 
 function* termsOf(item: CachedObject | undefined): Generator<string> {
   if (!item || item.unreadable) return;

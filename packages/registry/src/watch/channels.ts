@@ -93,8 +93,8 @@ export class Channels {
 }
 
 /** A hash, because a selector may have many kilobytes. */
-const nameOf = ({ namespace, name, labels, fields, shards }: Selection): string =>
-  hash('sha256', JSON.stringify([namespace, name, labels, fields, shards]), 'base64');
+const nameOf = ({ namespace, name, labels, fields, fieldsOf, shards }: Selection): string =>
+  hash('sha256', JSON.stringify([namespace, name, labels, fields, fieldsOf, shards]), 'base64');
 
 const keyOfScope = ({ within, key }: Scope): string => key ?? within;
 
@@ -182,7 +182,11 @@ export class Channel {
 
   /** The event that watchers of this channel get for a change. Throws CorruptValueError if the object is unreadable. */
   eventOf(change: ItemChange<CachedObject>): ObjectEvent | undefined {
-    return this.covers(change.key) ? new PendingChange(change).eventFor(this.#matches) : undefined;
+    return this.covers(change.key) ? this.#eventFor(new PendingChange(change)) : undefined;
+  }
+
+  #eventFor(change: PendingChange): ObjectEvent | undefined {
+    return change.eventFor(this.#matches, this.selection.fieldsOf !== undefined);
   }
 
   /** Keeps a change in the scope of this channel for the next batch. */
@@ -200,7 +204,7 @@ export class Channel {
     const events: ObjectEvent[] = [];
     try {
       for (const change of this.#unflushed) {
-        const event = change.eventFor(this.#matches);
+        const event = this.#eventFor(change);
         if (event) events.push(event);
       }
     } catch {

@@ -8,10 +8,13 @@ export type WatchEvent = ObjectEvent | Bookmark;
 export class ObjectEvent {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly outcome: Outcome & { readonly revision: Revision };
+  /** The last state of a modified object as its removal would show it, for those who select once they have converted it. */
+  readonly former: Outcome | undefined;
 
-  constructor(type: ObjectEvent['type'], outcome: ObjectEvent['outcome']) {
+  constructor(type: ObjectEvent['type'], outcome: ObjectEvent['outcome'], former?: Outcome) {
     this.type = type;
     this.outcome = outcome;
+    this.former = former;
   }
 
   get revision(): Revision {
@@ -93,7 +96,7 @@ export type Step = Batch | undefined | 'more';
 /** A change with its events. Depending on their selection, watchers get one of three, and each is built once. */
 export class PendingChange {
   readonly change: ItemChange<CachedObject>;
-  #events: Partial<Record<ObjectEvent['type'], ObjectEvent>> = {};
+  #events: Partial<Record<ObjectEvent['type'] | 'withFormer', ObjectEvent>> = {};
 
   constructor(change: ItemChange<CachedObject>) {
     this.change = change;
@@ -104,18 +107,22 @@ export class PendingChange {
    * Undefined if it matched neither before nor after. Throws CorruptValueError if the object is unreadable, or was and may
    * have been read by another replica: then the client may know it from there.
    */
-  eventFor(matches: ((object: StoredObject) => boolean) | undefined): ObjectEvent | undefined {
+  eventFor(matches: ((object: StoredObject) => boolean) | undefined, withFormer = false): ObjectEvent | undefined {
     const { current, previous } = this.change;
     if (previous?.unreadable && previous.isEncrypted) throw previous.unreadable;
     if (current?.unreadable) throw current.unreadable;
     // An object that cannot be decoded has never been sent.
     const before = previous && !previous.unreadable && (!matches || matches(previous)) ? previous : undefined;
-    if (current && (!matches || matches(current))) return this.#event(before ? 'MODIFIED' : 'ADDED', current);
+    if (current && (!matches || matches(current))) {
+      if (!before) return (this.#events.ADDED ??= new ObjectEvent('ADDED', current));
+      if (!withFormer) return (this.#events.MODIFIED ??= new ObjectEvent('MODIFIED', current));
+      return (this.#events.withFormer ??= new ObjectEvent('MODIFIED', current, this.#removed(before)));
+    }
     // The last state that the client knew, with the revision of the removal, from which a watch can resume.
-    return before && (this.#events.DELETED ?? this.#event('DELETED', new DeletedObject(before, this.change.revision)));
+    return before && (this.#events.DELETED ??= new ObjectEvent('DELETED', this.#removed(before)));
   }
 
-  #event(type: ObjectEvent['type'], outcome: ObjectEvent['outcome']): ObjectEvent {
-    return (this.#events[type] ??= new ObjectEvent(type, outcome));
+  #removed(last: StoredObject): DeletedObject {
+    return new DeletedObject(last, this.change.revision);
   }
 }

@@ -247,6 +247,94 @@ test('a watch of another version shows what happens in it', async () => {
   ]);
 });
 
+const selecting = (name: string, field: string, storage: boolean): object => ({
+  ...version(name, field, storage),
+  selectableFields: [{ jsonPath: `.${field}` }],
+});
+
+test('field selectors compare objects in the version of the request', async () => {
+  await server.request(
+    'POST',
+    definitions,
+    definitionOf('mixers', 'Mixer', [selecting('v1', 'watts', true), selecting('v2', 'power', false)]),
+  );
+  await untilEstablished('mixers');
+  const mixers = (of: string): string => `/apis/${group}/${of}/namespaces/default/mixers`;
+  const make = (name: string, watts: number) =>
+    server.request('POST', mixers('v1'), { apiVersion: `${group}/v1`, kind: 'Mixer', metadata: { name }, watts });
+  for (const [name, watts] of Object.entries({ a: 1, b: 2, c: 1 }))
+    expect(await make(name, watts)).toMatchObject({ status: 201 });
+  const { body: all } = await server.request('GET', mixers('v2'));
+  const select = (of: string, selector: string) =>
+    server.request('GET', `${mixers(of)}?fieldSelector=${encodeURIComponent(selector)}`);
+  const namesOf = async (of: string, selector: string): Promise<unknown[]> =>
+    (await select(of, selector)).body.items?.map(({ metadata }) => metadata.name) ?? [];
+  reviews.length = 0;
+  expect(await namesOf('v1', 'watts=1')).toEqual(['a', 'c']);
+  expect(reviews).toEqual([]);
+  expect(await namesOf('v2', 'power=1')).toEqual(['a', 'c']);
+  expect(reviews.map(({ request }) => request.objects.length)).toEqual([3]);
+  expect(await namesOf('v2', 'power!=1,metadata.name!=a')).toEqual(['b']);
+  expect(await namesOf('v2', 'power=2,metadata.name=a')).toEqual([]);
+  expect((await select('v2', 'power=1')).body.items).toMatchObject([{ power: 1 }, { power: 1 }]);
+  expect(await select('v2', 'watts=1')).toMatchObject({ status: 400 });
+  const limited = `${mixers('v2')}?fieldSelector=power%3D1&limit=2`;
+  const { body: first } = await server.request('GET', limited);
+  expect(first.items).toMatchObject([{ metadata: { name: 'a' } }]);
+  const token = (first.metadata as { readonly continue?: string }).continue ?? '';
+  const { body: rest } = await server.request('GET', `${limited}&continue=${token}`);
+  expect(rest).toMatchObject({ items: [{ metadata: { name: 'c' } }], metadata: { continue: '' } });
+
+  const from = all.metadata.resourceVersion ?? '';
+  const open = (query = '') =>
+    server.open('GET', `${mixers('v2')}?watch=true&fieldSelector=power%3D1&timeoutSeconds=3${query}`);
+  const watches = [await open(), await open(`&resourceVersion=${from}`), await open(`&resourceVersion=${from}`)];
+  const set = async (name: string, watts: number, of = 'v1', field = 'watts'): Promise<void> => {
+    const merge = 'application/merge-patch+json';
+    expect(await server.request('PATCH', `${mixers(of)}/${name}`, { [field]: watts }, merge)).toMatchObject({
+      status: 200,
+    });
+  };
+  reviews.length = 0;
+  await set('b', 3);
+  await set('b', 1);
+  await set('b', 4, 'v2', 'power');
+  await set('a', 1);
+  await server.request('PATCH', `${mixers('v1')}/a`, { spec: { replicas: 1 } }, 'application/merge-patch+json');
+  await server.request('DELETE', `${mixers('v1')}/a`);
+  await server.request('DELETE', `${mixers('v1')}/b`);
+  const changes = [
+    { type: 'ADDED', object: { power: 1, metadata: { name: 'b' } } },
+    { type: 'DELETED', object: { power: 1, metadata: { name: 'b' } } },
+    { type: 'MODIFIED', object: { power: 1, spec: { replicas: 1 }, metadata: { name: 'a' } } },
+    { type: 'DELETED', object: { power: 1, metadata: { name: 'a' } } },
+  ];
+  const [whole, ...later] = await Promise.all(watches.map(async (watch) => eventsOf(await text(watch))));
+  expect(whole).toMatchObject([
+    { type: 'ADDED', object: { metadata: { name: 'a' } } },
+    { type: 'ADDED', object: { metadata: { name: 'c' } } },
+    ...changes,
+  ]);
+  const [one, other] = later;
+  expect(one).toMatchObject(changes);
+  expect(other).toEqual(one);
+  const versions = (one ?? []).map(({ object }) => Number(object.metadata.resourceVersion));
+  expect(versions).toEqual(versions.toSorted((left, right) => left - right));
+
+  expect((await server.request('DELETE', `${mixers('v2')}?fieldSelector=power%3D1`)).status).toBe(200);
+  expect((await server.request('GET', mixers('v1'))).body.items).toEqual([]);
+});
+
+interface Event {
+  readonly type: string;
+  readonly object: Shown;
+}
+const eventsOf = (stream: string): Event[] =>
+  stream
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Event);
+
 test.each<[string, typeof spoil, string]>([
   ['another uid', () => ({ uid: 'other' }), 'failed: expected response.uid='],
   ['a failure', () => ({ result: { status: 'Failure', message: 'too bright' } }), 'failed: too bright'],
