@@ -1,18 +1,9 @@
 import { expect } from '@jest/globals';
 import { spawn } from 'node:child_process';
-import fs from 'node:fs';
-import path from 'node:path';
 import { until } from '@cluster-apiserver/testkit/until';
+import { readDocument, stepsBelow } from './document-steps.ts';
 
 /** Runs the commands of documents one by one in a shell, as a new user would. */
-
-export const readDocument = (name: string): string =>
-  fs.readFileSync(path.resolve(import.meta.dirname, '..', '..', '..', name), 'utf8');
-
-interface Step {
-  readonly command: string;
-  readonly shown: readonly string[];
-}
 
 export interface Shell {
   readonly directory: string;
@@ -52,17 +43,6 @@ export async function runDocument(
     // Also ends background processes.
     if (shell.pid) process.kill(-shell.pid, 'SIGKILL');
   }
-}
-
-function stepsBelow(text: string, heading: string): Step[] {
-  const block = /```console\n([^]*?)```/.exec(text.slice(text.indexOf(heading)))?.[1] ?? '';
-  return block
-    .split(/^\$ /m)
-    .slice(1)
-    .map((step) => {
-      const [command = '', ...shown] = step.split('\n').filter((line) => line !== '');
-      return { command, shown };
-    });
 }
 
 /** A pattern for the output that ignores values that differ between runs; … matches anything. */

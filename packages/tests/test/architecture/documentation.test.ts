@@ -24,6 +24,10 @@ test('each decision has its number and title in the index', () => {
   }
 });
 
+test.each(['README.md', 'docs/benchmarks.md'])('%s has at most 120 lines', (name) => {
+  expect(read(root, name).split('\n').length - 1).toBeLessThanOrEqual(120);
+});
+
 const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md']
   .concat(['deploy/README.md', 'deploy/monitoring/README.md', 'helm/README.md', 'helm/cluster-apiserver/README.md'])
   .concat(fs.globSync('packages/tests/data/*/README.md', { cwd: root }))

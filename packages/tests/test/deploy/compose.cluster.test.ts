@@ -80,9 +80,9 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
   afterAll(() => cleanup.close((what, error) => console.error(what, error)), startMs);
 
   test(
-    "the README's commands produce the documented output, while a replica and an etcd member are killed",
+    "the tutorial's commands produce the documented output, while a replica and an etcd member are killed",
     async () => {
-      await runDocument('README.md', '## A cluster in containers', {
+      await runDocument('docs/tutorial.md', '## A cluster in containers', {
         directory,
         env: env(),
         adaptCommand: (command) =>

@@ -13,12 +13,14 @@ interface BarChart {
   readonly ticks: readonly number[];
   readonly bars: readonly Bar[];
   readonly unit: string;
+  /** Significant digits of the values. */
+  readonly digits: number;
 }
 
 const width = 760;
 const plot = { left: 340, right: 690, top: 66, rowHeight: 26, barHeight: 16 };
 
-export function barChart({ title, subtitle, ticks, bars, unit }: BarChart): string {
+export function barChart({ title, subtitle, ticks, bars, unit, digits }: BarChart): string {
   const most = Math.max(...bars.map(({ value }) => value));
   const top = ticks.find((tick) => tick >= most) ?? most;
   const x = (value: number): number =>
@@ -42,7 +44,7 @@ export function barChart({ title, subtitle, ticks, bars, unit }: BarChart): stri
       return [
         `<text x="${plot.left - 12}" y="${y + 13}" text-anchor="end">${name.replaceAll('`', '')}</text>`,
         `<rect x="${from}" y="${y}" width="${to - from}" height="${plot.barHeight}" fill="${isGood ? '#2f6fd0' : '#c0392b'}"/>`,
-        `<text x="${to + 6}" y="${y + 13}">${Number(value.toPrecision(value < 2 ? 3 : 2))}</text>`,
+        `<text x="${to + 6}" y="${y + 13}">${Number(value.toPrecision(digits))}</text>`,
       ];
     }),
     '</svg>\n',

@@ -119,7 +119,7 @@ function summaryOf(results: Results): string {
   const creates = timesOf(results, 'create-sa', 'create-event');
   const patches = timesOf(results, 'patch-merge', 'patch-apply');
   const events = timesOf(results, 'watch-fanout');
-  return `On one core each, ${date}, this server answers ${gets} times the gets of kube-apiserver, ${lists} times its lists, ${creates} times its creates and ${patches} times its patches. It sends ${events} times its watch events. It took ${memoryMiB.server} MiB, kube-apiserver ${memoryMiB.reference} MiB.`;
+  return `Times kube-apiserver, on one core each, ${date}: gets ${gets}, lists ${lists}, creates ${creates}, patches ${patches}, watch events ${events}. Memory: ${memoryMiB.server} instead of ${memoryMiB.reference} MiB. A kube-apiserver uses several cores, a replica about one.`;
 }
 
 function comparisonOf(results: Results): string {
@@ -186,6 +186,7 @@ export function benchmarkChart(): string {
     ticks: [1, 2, 5, 10, 20, 50, 100, 200],
     bars: entriesOf(workloads).map(([name, { times }]): Bar => ({ name, value: times, isGood: times >= 1 })),
     unit: '×',
+    digits: 2,
   });
 }
 
@@ -200,5 +201,6 @@ export function featuresChart(): string {
       ({ feature, ratio, goal }): Bar => ({ name: feature, value: ratio, isGood: ratio <= (goal ?? ratio) }),
     ),
     unit: '×',
+    digits: 3,
   });
 }

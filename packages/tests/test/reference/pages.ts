@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { benchmarkChart, benchmarksPage, featuresChart, readme, scalingPage } from './benchmark.ts';
 import { configurationPage } from './configuration-page.ts';
 import { flagsPage } from './flags-page.ts';
+import { tour } from './tour.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..', '..');
 
@@ -18,6 +19,7 @@ export const pages: Readonly<Record<string, () => string>> = {
   'docs/benchmarks.md': benchmarksPage,
   'docs/scaling.md': scalingPage,
   'README.md': readme,
+  'docs/images/tour.svg': tour,
 };
 
 export const writtenPage = (name: string): string => readFileSync(join(root, name), 'utf8');
