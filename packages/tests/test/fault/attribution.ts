@@ -2,6 +2,7 @@ import {
   type Operation,
   describeOperation,
   type Entry,
+  isAcknowledged,
   isAmbiguous,
   type StoredVersion,
   type State,
@@ -18,9 +19,13 @@ export function attributeEntries(
   const violations: string[] = [];
   const byId = new Map(history.map((operation) => [operation.id, operation]));
   const deletions = history.filter(({ action }) => action.verb === 'delete');
-  const removedAt = new Map(
-    deletions.map((operation) => [operation.outcome.result === 'written' ? operation.outcome.revision : -1, operation]),
-  );
+  const deletionAt = new Map<number, Operation>();
+  const deletionOf = new Map<string, Operation>();
+  for (const operation of deletions) {
+    const { outcome } = operation;
+    if (outcome.result === 'written') deletionAt.set(outcome.revision, operation);
+    if (outcome.result === 'deleted') deletionOf.set(outcome.uid, operation);
+  }
   const ambiguousDeletions = deletions
     .filter(({ outcome }) => isAmbiguous(outcome))
     .sort((a, b) => a.invokedMs - b.invokedMs);
@@ -36,7 +41,7 @@ export function attributeEntries(
     const before = current.get(name);
     const owner = state
       ? byId.get(newOperationId(state.values, before?.state.values, byId))
-      : (removedAt.get(revision) ?? takeAmbiguousDeletion(name));
+      : (deletionAt.get(revision) ?? deletionOf.get(before?.state.uid ?? '') ?? takeAmbiguousDeletion(name));
     const what = `the write at ${revision} to ${name}`;
     if (!owner) violations.push(`no operation for ${what}${state ? ` (${canonicalText(state)})` : ''}`);
     else {
@@ -45,7 +50,7 @@ export function attributeEntries(
       const { outcome } = owner;
       if (outcome.result === 'written' && outcome.revision !== revision)
         violations.push(`acknowledged with another revision:  ${what} of ${describeOperation(owner)}`);
-      else if (outcome.result !== 'written' && !isAmbiguous(outcome))
+      else if (!isAcknowledged(outcome) && !isAmbiguous(outcome))
         violations.push(`rejected but applied:  ${what} of ${describeOperation(owner)}`);
       const wrong = wrongEffect(owner, entry, before);
       if (wrong) violations.push(`${wrong}: ${what} of ${describeOperation(owner)}`);
@@ -56,7 +61,7 @@ export function attributeEntries(
 
   for (const operation of history) {
     if (operation.outcome.result === 'invalid') violations.push(`invalid response:  ${describeOperation(operation)}`);
-    else if (operation.outcome.result === 'written' && !seen.has(operation.id))
+    else if (isAcknowledged(operation.outcome) && !seen.has(operation.id))
       violations.push(`lost: ${describeOperation(operation)}`);
   }
   return { owners, violations };

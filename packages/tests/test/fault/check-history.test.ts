@@ -65,6 +65,8 @@ const defects: Record<string, Defect> = {
       ...outcome,
       revision: (outcome as { revision: number }).revision + 1_000,
     })),
+  'a deletion was acknowledged with the uid of another object': (simulation, random) =>
+    changeOutcome(simulation, random, 'deleted', (outcome) => ({ ...outcome, uid: 'other' }) as Outcome),
   'a state was read before it was written': ({ history, log }, random) => {
     const read = pick(history, random, ({ outcome }) => outcome.result === 'found');
     if (read?.outcome.result !== 'found') return false;
@@ -339,7 +341,7 @@ test('a write without a response may have happened late or never', () => {
 });
 
 test('the rest of a list may expire after a compaction of its snapshot was requested, and not before', () => {
-  const expired = operation({ verb: 'list', limit: 2 }, { result: 'expired', revision: 5 }, 10);
+  const expired = operation({ verb: 'list', within: '', limit: 2 }, { result: 'expired', revision: 5 }, 10);
   expect(checkHistory([expired], [], [{ revision: 6, requestedMs: 11 }])).toEqual([]);
   expect(checkHistory([expired], [], [{ revision: 6, requestedMs: 12 }])).toHaveLength(1);
   expect(checkHistory([expired], [], [{ revision: 5, requestedMs: 1 }])).toHaveLength(1);
@@ -355,11 +357,11 @@ test('a list of one namespace is not checked against objects of another', () => 
     ...operation({ verb: 'create', name, values: state.values }, { result: 'written', revision, state }, 1),
     id: state.uid,
   }));
-  const listOperation = (namespace: string | undefined, items: readonly [string, number][]): Operation =>
-    operation({ verb: 'list', namespace }, { result: 'listed', revision: 3, items: new Map(items) }, 20);
-  expect(checkHistory([...writers, listOperation('a', [['a/x', 2]])], log)).toEqual([]);
-  expect(checkHistory([...writers, listOperation(undefined, [['a/x', 2]])], log)).toHaveLength(1);
-  expect(checkHistory([...writers, listOperation('b', [['a/x', 2]])], log)).toHaveLength(1);
+  const listOperation = (within: string, items: readonly [string, number][]): Operation =>
+    operation({ verb: 'list', within }, { result: 'listed', revision: 3, items: new Map(items) }, 20);
+  expect(checkHistory([...writers, listOperation('a/', [['a/x', 2]])], log)).toEqual([]);
+  expect(checkHistory([...writers, listOperation('', [['a/x', 2]])], log)).toHaveLength(1);
+  expect(checkHistory([...writers, listOperation('b/', [['a/x', 2]])], log)).toHaveLength(1);
 });
 
 test('each deletion without a response accounts for one removal', () => {
@@ -512,5 +514,7 @@ test('the second of two deletions at one revision is left out if both ran at the
   const later = { ...first, id: 'later', invokedMs: first.returnedMs, returnedMs: first.returnedMs + 1 };
   const twin = { ...first, id: 'twin' };
   expect(withoutTwins([first, twin, later])).toEqual([first, later]);
+  const byUid = { ...first, outcome: { result: 'deleted', uid: 'x' } } as const;
+  expect(withoutTwins([byUid, { ...byUid, id: 'twin' }])).toEqual([byUid]);
   expect(withoutTwins([first, { ...twin, action: { verb: 'delete', name: 'b' } }])).toHaveLength(2);
 });

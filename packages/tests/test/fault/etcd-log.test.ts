@@ -1,7 +1,7 @@
 import { createCipheriv, randomBytes } from 'node:crypto';
 import { expect, test } from '@jest/globals';
 import type { Change } from '@cluster-apiserver/testkit/etcd-gateway';
-import { decryptChanges, keyPrefix } from './etcd-log.ts';
+import { decryptChanges } from './etcd-log.ts';
 
 // Values that a broken server could store. The format is written here once more, independently of the server's code.
 
@@ -19,7 +19,8 @@ const encryption = Buffer.from(
   }),
 );
 const object = '{"kind":"ServiceAccount"}';
-const key = `${keyPrefix}team/x`;
+const accounts = '/registry/serviceaccounts/';
+const key = `${accounts}team/x`;
 
 function encrypt(etcdKey: string, { by = secret, name = 'a' } = {}): Buffer {
   const nonce = randomBytes(12);
@@ -38,7 +39,7 @@ test('encrypted values are decrypted, and deletions stay', async () => {
 
 test.each<[string, Buffer]>([
   ['a value in clear', Buffer.from(object)],
-  ['the value of another object', encrypt(`${keyPrefix}team/y`)],
+  ['the value of another object', encrypt(`${accounts}team/y`)],
   ['a value of another key', encrypt(key, { by: Buffer.alloc(32, 'b') })],
   ['a value of an unknown key', encrypt(key, { name: 'b' })],
   ['a changed value', withLastByteChanged(encrypt(key))],

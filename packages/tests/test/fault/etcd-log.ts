@@ -5,13 +5,18 @@ import { systemRandom } from '@cluster-apiserver/base';
 import type { Cluster } from '@cluster-apiserver/testkit/cluster';
 import { type Change, readChanges } from '@cluster-apiserver/testkit/etcd-gateway';
 import type { Entry } from './history.ts';
+import { isJudged, registry } from './judged-resources.ts';
 import { parseState } from './outcomes.ts';
-
-export const keyPrefix = '/registry/serviceaccounts/';
 
 /** All entries of the load's objects. The log must not have been compacted. */
 export const readLog = async (url: string, cluster: Pick<Cluster, 'encryption'>): Promise<Entry[]> =>
-  parseEntries(await decryptChanges(await readChanges(url, keyPrefix), cluster));
+  parseEntries(await decryptChanges((await readChanges(url, registry)).filter(isOfLoad), cluster));
+
+/** Whether a load made the change. */
+export const isOfLoad = ({ key }: Pick<Change, 'key'>): boolean => isJudged(nameOf(key));
+
+/** The name of an object in a history. */
+export const nameOf = (key: string): string => key.slice(registry.length);
 
 /** The value is the stored object; undefined for a deletion. */
 export type DecryptedChange = Omit<Change, 'value'> & { readonly value: string | undefined };
@@ -50,6 +55,6 @@ function createTransformer(configuration: Buffer): ReturnType<typeof prefixTrans
 export const parseEntries = (changes: readonly DecryptedChange[]): Entry[] =>
   changes.map(({ revision, key, value }) => ({
     revision,
-    name: key.slice(keyPrefix.length),
+    name: nameOf(key),
     state: value === undefined ? undefined : parseState(value),
   }));

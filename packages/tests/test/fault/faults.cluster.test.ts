@@ -6,7 +6,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { CleanupStack, seededRandom, sleep, systemClock as clock } from '@cluster-apiserver/base';
+import { CleanupStack, requireValue, seededRandom, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type RealPlugin, startPlugin } from '@cluster-apiserver/testkit/kms-plugin';
 import { etcdctl, type RealEtcd, type RealMember, startEtcd } from '@cluster-apiserver/testkit/etcd';
@@ -17,6 +17,7 @@ import { type Operation, describeOperation, isAmbiguous } from './history.ts';
 import { checkHistory } from './check-history.ts';
 import { withoutTwins } from './twins.ts';
 import { readLog } from './etcd-log.ts';
+import { defineToolboxes, serviceAccounts, toolboxes } from './judged-resources.ts';
 import { type MixedLoad, mixedLoad } from './mixed-load.ts';
 import { waitForReplicaRestart } from './replica-restart.ts';
 import { type LeaderlessTime, watchLeader } from './leader-watch.ts';
@@ -63,8 +64,10 @@ beforeAll(async () => {
   const urls = replicas.map(({ url }) => url);
   separateClients = urls.map(client);
   const alternatingClient = (): Client => roundRobin(urls.map(client));
+  await defineToolboxes(requireValue(separateClients[0]));
   load = mixedLoad([client(front.url), client(front.url), alternatingClient(), alternatingClient()], seededRandom(7), {
     thinkMs: 10,
+    resources: [serviceAccounts, toolboxes],
   });
   cleanup.defer('load', () => load.stop());
 }, slowTestMs);

@@ -16,8 +16,8 @@ export type Action = Write | Read;
 
 export type Read =
   | { readonly verb: 'get'; readonly name: string }
-  /** A list of one namespace or of all, in chunks of `limit` objects or complete. */
-  | { readonly verb: 'list'; readonly namespace?: string | undefined; readonly limit?: number | undefined };
+  /** A list of all objects whose names begin with `within`, in chunks of `limit` objects or complete. */
+  | { readonly verb: 'list'; readonly within: string; readonly limit?: number | undefined };
 
 export type Write =
   | { readonly verb: 'create'; readonly name: string; readonly values: Values }
@@ -52,6 +52,8 @@ export type Values = Readonly<Record<FieldPath, string>>;
 export type Outcome =
   /** Written at this revision with this state; for a deletion, the last state. */
   | { readonly result: 'written'; readonly revision: number; readonly state: State }
+  /** Deleted, by a response that names the object by its uid alone: that of custom resources. */
+  | { readonly result: 'deleted'; readonly uid: string }
   /** Read as written at this revision. */
   | { readonly result: 'found'; readonly revision: number; readonly state: State }
   /** All objects at this revision: names with the revisions of the objects. */
@@ -84,6 +86,9 @@ export type Refusal =
 /** Whether an operation may have taken effect without a response that says so. */
 export const isAmbiguous = ({ result }: Outcome): boolean => result === 'no response' || result === 'in doubt';
 
+/** Whether the response says that the write has taken effect. */
+export const isAcknowledged = ({ result }: Outcome): boolean => result === 'written' || result === 'deleted';
+
 /** Where an operation writes its id. */
 export const operationIdPath = 'annotations/operation';
 
@@ -101,7 +106,7 @@ export interface StoredVersion {
 /** An entry of etcd's log. */
 export interface Entry {
   readonly revision: number;
-  /** `namespace/name` */
+  /** `resource/namespace/name`: the key in etcd below the common prefix. */
   readonly name: string;
   /** Undefined for a deletion. */
   readonly state: State | undefined;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { seededRandom } from '@cluster-apiserver/base';
+import { requireValue, seededRandom } from '@cluster-apiserver/base';
 import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { until } from '@cluster-apiserver/testkit/until';
@@ -9,6 +9,7 @@ import { type Operation, describeOperation, isAmbiguous } from './history.ts';
 import { checkHistory } from './check-history.ts';
 import { withoutTwins } from './twins.ts';
 import { readLog } from './etcd-log.ts';
+import { defineToolboxes, serviceAccounts, toolboxes } from './judged-resources.ts';
 import { aboveAllPatches, mixedLoad } from './mixed-load.ts';
 import { type LeaderlessTime, watchLeader } from './leader-watch.ts';
 import { requireResponses, tookMs } from './response-times.ts';
@@ -49,7 +50,11 @@ afterAll(async () => {
 test(
   `the etcd leader is killed ${kills} times under patches and other load: no request fails, and no write is lost or repeated`,
   async () => {
-    const load = mixedLoad(clients, seededRandom(1), { shares: aboveAllPatches });
+    await defineToolboxes(requireValue(clients[0]));
+    const load = mixedLoad(clients, seededRandom(1), {
+      shares: aboveAllPatches,
+      resources: [serviceAccounts, toolboxes],
+    });
     const waitForResponses = (count: number): Promise<true> => {
       const enough = load.history.length + count;
       return until(`${count} more responses`, () => load.history.length >= enough || undefined, recoveryMs);

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Operation, type Entry, isAmbiguous, type StoredVersion, type State } from './history.ts';
+import { type Operation, type Entry, isAcknowledged, isAmbiguous, type StoredVersion, type State } from './history.ts';
 import { isWrite, refusalOf, resultOf } from './write-semantics.ts';
 
 /**
@@ -48,14 +48,14 @@ function applyOperation({ action, outcome }: Operation, log: readonly Entry[], s
     return when(outcome.result === 'found' && isDeepStrictEqual(plain(outcome), found && plain(found)));
   }
   const refusal = refusalOf(action, found);
-  if (refusal || (outcome.result !== 'written' && !isAmbiguous(outcome)))
-    return when(isDeepStrictEqual(refusal, outcome));
+  if (refusal || (!isAcknowledged(outcome) && !isAmbiguous(outcome))) return when(isDeepStrictEqual(refusal, outcome));
 
   if (!entry || entry.name !== action.name) return undefined;
   const state = resultOf(action, found, entry.state?.uid ?? '');
   if (!isDeepStrictEqual(state && sorted(state), entry.state && sorted(entry.state))) return undefined;
   const shown = { revision: entry.revision, state: state ?? found?.state };
   if (outcome.result === 'written' && !isDeepStrictEqual(plain(outcome), plain(shown))) return undefined;
+  if (outcome.result === 'deleted' && outcome.uid !== found?.state.uid) return undefined;
   const objects = new Map(store.objects);
   if (state) objects.set(action.name, { revision: entry.revision, state });
   else objects.delete(action.name);

@@ -1,6 +1,7 @@
 import { type Random, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { readList, outcomeOf } from './outcomes.ts';
 import { type Client, NoResponseError } from './client.ts';
+import { type JudgedResource, locate, serviceAccounts } from './judged-resources.ts';
 import {
   type Action,
   applyIdPath,
@@ -24,7 +25,9 @@ export const namespaces = ['load-a', 'load-b'] as const;
 export const colours = ['red', 'green', 'blue'] as const;
 
 /** Few names, so that clients often contend. */
-const names = namespaces.flatMap((namespace) => Array.from({ length: 6 }, (_, at) => `${namespace}/account-${at}`));
+const namesOf = ({ prefix }: JudgedResource, count: number): readonly string[] =>
+  namespaces.flatMap((namespace) => Array.from({ length: count }, (_, at) => `${prefix}${namespace}/object-${at}`));
+const namesInNamespace = 6;
 
 /** Pause between a response and the next request of a client, which leaves a small machine time for etcd. */
 const shortThinkMs = 4;
@@ -37,6 +40,8 @@ interface MixedLoadOptions {
   readonly idPrefix?: string;
   readonly thinkMs?: number;
   readonly shares?: Shares;
+  /** Those whose objects it changes. */
+  readonly resources?: readonly JudgedResource[];
 }
 
 /** Relative frequency of each verb. */
@@ -71,8 +76,14 @@ export const aboveAllPatches: Shares = {
 export function mixedLoad(
   clients: readonly Client[],
   random: Random,
-  { idPrefix: called = 'client', thinkMs = shortThinkMs, shares = ofEverything }: MixedLoadOptions = {},
+  {
+    idPrefix: called = 'client',
+    thinkMs = shortThinkMs,
+    shares = ofEverything,
+    resources = [serviceAccounts],
+  }: MixedLoadOptions = {},
 ): MixedLoad {
+  const names = resources.flatMap((resource) => namesOf(resource, namesInNamespace / resources.length));
   const history: Operation[] = [];
   const stopping = new AbortController();
   const loops = clients.map(async (client, at) => {
@@ -80,8 +91,8 @@ export function mixedLoad(
     const lastSeen = new Map<string, StoredVersion>();
     for (let turn = 0; !stopping.signal.aborted; turn += 1) {
       const id = `${name}-${turn}`;
-      const account = pick(random, names);
-      const action = actions[chooseVerb(random, shares)]({ random, id, name: account, seen: lastSeen.get(account) });
+      const chosen = pick(random, names);
+      const action = actions[chooseVerb(random, shares)]({ random, id, name: chosen, seen: lastSeen.get(chosen) });
       const operation = await performOperation(client, { id, client: name, action });
       history.push(operation);
       const { outcome } = operation;
@@ -107,36 +118,33 @@ function chooseVerb(random: Random, shares: Shares): Action['verb'] {
 interface Turn {
   readonly random: Random;
   readonly id: string;
+  /** Of an object. */
   readonly name: string;
   /** The last version that this client has read. */
   readonly seen: StoredVersion | undefined;
 }
 
-const actions: { readonly [Verb in Action['verb']]: (turn: Turn) => Extract<Action, { verb: Verb }> } = {
+const actions: Readonly<Record<Action['verb'], (turn: Turn) => Action>> = {
   get: ({ name }) => ({ verb: 'get', name }),
   delete: ({ name }) => ({ verb: 'delete', name }),
-  list: ({ random }) => ({
+  list: ({ random, name }) => ({
     verb: 'list',
-    namespace: pick(random, [undefined, ...namespaces]),
+    within: `${locate(name).resource.prefix}${pick(random, ['', ...namespaces.map((namespace) => `${namespace}/`)])}`,
     limit: pick(random, [undefined, chunkObjects]),
   }),
   create: (turn) => ({ verb: 'create', name: turn.name, values: withRandomColour(turn) }),
-  replace: (turn) => ({
-    verb: 'replace',
-    name: turn.name,
-    values: withRandomColour(turn),
-    expected: expected(turn, 2),
-  }),
-  merge: (turn) => {
-    const member = { [`annotations/${pick(turn.random, members)}`]: turn.id };
-    return {
-      verb: 'merge',
-      name: turn.name,
-      values: { ...withRandomColour(turn), ...member },
-      expected: expected(turn, 4),
-    };
+  replace: (turn) => {
+    const { name, seen } = turn;
+    const { isCustom } = locate(name).resource;
+    if (isCustom && !seen) return mergeMember(turn);
+    const revision = isCustom ? seen?.revision : expected(turn, 2);
+    return { verb: 'replace', name, values: withRandomColour(turn), expected: revision };
   },
-  strategic: (turn) => ({ verb: 'strategic', name: turn.name, ...secretsFor(turn), expected: expected(turn, 4) }),
+  merge: mergeMember,
+  strategic: (turn) =>
+    locate(turn.name).resource.isCustom
+      ? mergeMember(turn)
+      : { verb: 'strategic', name: turn.name, ...secretsFor(turn), expected: expected(turn, 4) },
   count: (turn) => ({
     verb: 'count',
     name: turn.name,
@@ -146,6 +154,16 @@ const actions: { readonly [Verb in Action['verb']]: (turn: Turn) => Extract<Acti
   }),
   apply: (turn) => ({ verb: 'apply', name: turn.name, ...applicationFor(turn), expected: expected(turn, 4) }),
 };
+
+function mergeMember(turn: Turn): Action {
+  const member = { [`annotations/${pick(turn.random, members)}`]: turn.id };
+  return {
+    verb: 'merge',
+    name: turn.name,
+    values: { ...withRandomColour(turn), ...member },
+    expected: expected(turn, 4),
+  };
+}
 
 const withRandomColour = ({ random, id }: Turn): Values => ({
   [operationIdPath]: id,

@@ -1,5 +1,6 @@
 import type { ClientResponse, Client } from './client.ts';
 import { type Outcome, type Owners, type FieldPath, type State, updates, type Values } from './history.ts';
+import { collectionPath, locate } from './judged-resources.ts';
 import type { Listing, Single } from './requests.ts';
 
 /** Converts a response to the outcome of a recorded operation. A response that no request justifies is invalid. */
@@ -21,6 +22,10 @@ export function outcomeOf(action: Single, { status, retryAfter, body }: ClientRe
     case 422:
       return verb === 'count' ? { result: 'failed' } : invalid;
   }
+  if (status === 200 && verb === 'delete' && locate(action.name).resource.isCustom) {
+    const uid = answer?.details?.uid;
+    return uid ? { result: 'deleted', uid } : invalid;
+  }
   const revision = Number(answer?.metadata?.resourceVersion);
   const isSuccess = status === 200 ? verb !== 'create' : status === 201 && (verb === 'create' || verb === 'apply');
   if (!isSuccess || !(revision > 0)) return invalid;
@@ -28,13 +33,13 @@ export function outcomeOf(action: Single, { status, retryAfter, body }: ClientRe
 }
 
 /** Reads all chunks of a list, which must show one snapshot: the state at the revision of the first chunk. */
-export async function readList(client: Client, { namespace, limit }: Listing): Promise<Outcome> {
-  const collection = namespace === undefined ? 'serviceaccounts' : `namespaces/${namespace}/serviceaccounts`;
+export async function readList(client: Client, { within, limit }: Listing): Promise<Outcome> {
+  const { resource, namespace } = locate(within);
   const items = new Map<string, number>();
   let revision: number | undefined;
   for (let rest = ''; ; ) {
     const query = new URLSearchParams({ ...(limit && { limit: `${limit}` }), ...(rest && { continue: rest }) });
-    const { status, retryAfter, body } = await client.request('GET', `/api/v1/${collection}?${query}`);
+    const { status, retryAfter, body } = await client.request('GET', `${collectionPath(resource, namespace)}?${query}`);
     if (status === 503 && retryAfter) return { result: 'unavailable' };
     if (status === 410 && revision !== undefined) return { result: 'expired', revision };
     const answer = parseBody(body);
@@ -42,7 +47,7 @@ export async function readList(client: Client, { namespace, limit }: Listing): P
     revision ??= at;
     if (status !== 200 || !(at > 0) || at !== revision) return { result: 'invalid', what: `${status} ${body}` };
     for (const { metadata } of answer?.items ?? []) {
-      const name = `${metadata.namespace}/${metadata.name}`;
+      const name = `${resource.prefix}${metadata.namespace}/${metadata.name}`;
       if (items.has(name)) return { result: 'invalid', what: `${name} twice in a list of ${revision}` };
       items.set(name, Number(metadata.resourceVersion));
     }
@@ -104,7 +109,7 @@ const placesOf = (causes: readonly { readonly field?: string }[]): FieldPath[] =
 /** The parts of a response that a history needs. */
 interface Sent {
   readonly reason?: string;
-  readonly details?: { readonly causes?: readonly { readonly field?: string }[] };
+  readonly details?: { readonly uid?: string; readonly causes?: readonly { readonly field?: string }[] };
   readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
   readonly items?: readonly {
     readonly metadata: { readonly namespace: string; readonly name: string; readonly resourceVersion: string };

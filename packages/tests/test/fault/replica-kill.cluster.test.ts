@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { seededRandom, systemClock as clock } from '@cluster-apiserver/base';
+import { requireValue, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
 import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { until } from '@cluster-apiserver/testkit/until';
@@ -8,6 +8,7 @@ import { type Operation, describeOperation } from './history.ts';
 import { checkHistory } from './check-history.ts';
 import { withoutTwins } from './twins.ts';
 import { readLog } from './etcd-log.ts';
+import { defineToolboxes, serviceAccounts, toolboxes } from './judged-resources.ts';
 import { mixedLoad } from './mixed-load.ts';
 import { requireResponses } from './response-times.ts';
 import { waitForReplicaRestart } from './replica-restart.ts';
@@ -46,7 +47,8 @@ interface Kill {
 test(
   'a replica is killed under load: only its requests in flight fail, and acknowledged writes exist exactly once',
   async () => {
-    const load = mixedLoad(clients, seededRandom(2));
+    await defineToolboxes(requireValue(clients[0]));
+    const load = mixedLoad(clients, seededRandom(2), { resources: [serviceAccounts, toolboxes] });
     const waitForResponses = (count: number): Promise<true> => {
       const enough = load.history.length + count;
       return until(`${count} more responses`, () => load.history.length >= enough || undefined, recoveryMs);

@@ -1,5 +1,6 @@
 import type { RequestOptions } from './client.ts';
 import { type Action, operationIdPath, counterPath, type FieldPath, type Read, type Values } from './history.ts';
+import { collectionPath, locate } from './judged-resources.ts';
 
 export type Listing = Extract<Read, { verb: 'list' }>;
 export type Single = Exclude<Action, Listing>;
@@ -12,8 +13,10 @@ export interface Request {
 
 /** The HTTP request of an action. */
 export function requestFor(action: Single): Request {
-  const [namespace = '', name = ''] = action.name.split('/');
-  const collection = `/api/v1/namespaces/${namespace}/serviceaccounts`;
+  const { resource, namespace, objectName: name } = locate(action.name);
+  const { apiVersion, kind } = resource;
+  const collection = collectionPath(resource, namespace);
+  const type = resource.isCustom ? { apiVersion, kind } : {};
   const path = `${collection}/${name}`;
   const patch = (type: string, body: object, query = ''): Request => ({
     method: 'PATCH',
@@ -26,12 +29,12 @@ export function requestFor(action: Single): Request {
     case 'delete':
       return { method: 'DELETE', path };
     case 'create':
-      return { method: 'POST', path: collection, options: { body: objectOf(action.values, { name }) } };
+      return { method: 'POST', path: collection, options: { body: { ...type, ...objectOf(action.values, { name }) } } };
     case 'replace':
       return {
         method: 'PUT',
         path,
-        options: { body: objectOf(action.values, { name, ...resourceVersionOf(action) }) },
+        options: { body: { ...type, ...objectOf(action.values, { name, ...resourceVersionOf(action) }) } },
       };
     case 'merge':
       return patch('merge-patch+json', objectOf(action.values, resourceVersionOf(action)));
@@ -45,8 +48,8 @@ export function requestFor(action: Single): Request {
     case 'apply': {
       const { manager, force, values } = action;
       const body = {
-        apiVersion: 'v1',
-        kind: 'ServiceAccount',
+        apiVersion,
+        kind,
         ...objectOf(values, { name, ...resourceVersionOf(action) }),
       };
       return patch('apply-patch+yaml', body, `?fieldManager=${manager}&force=${force}`);

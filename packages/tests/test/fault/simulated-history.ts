@@ -47,7 +47,10 @@ export function simulateHistory(
     if (state) objects.set(name, { revision, state });
     else objects.delete(name);
     const shown = state ?? found?.state;
-    return random.below(20) === 0 || !shown ? unanswered : { result: 'written', revision, state: shown };
+    if (random.below(20) === 0 || !shown) return unanswered;
+    return !state && random.below(2) === 0
+      ? { result: 'deleted', uid: shown.uid }
+      : { result: 'written', revision, state: shown };
   };
   const runOperation = (id: string): Pick<Operation, 'action' | 'outcome'> => {
     const name = oneOf(random, names);
@@ -55,7 +58,7 @@ export function simulateHistory(
     switch (random.below(20)) {
       case 0: {
         const items = new Map([...objects].map(([name, object]) => [name, object.revision]));
-        return { action: { verb: 'list' }, outcome: { result: 'listed', revision, items } };
+        return { action: { verb: 'list', within: '' }, outcome: { result: 'listed', revision, items } };
       }
       case 1:
       case 2:

@@ -34,8 +34,7 @@ export function indexIntervals(log: readonly Entry[]): ValidIntervals {
       if (action.verb === 'list') {
         if (outcome.result !== 'listed') return undefined;
         const position = positionOf(log, outcome.revision);
-        const listed = action.namespace === undefined ? '' : `${action.namespace}/`;
-        return isTrueAt(byName, listed, position, outcome.items) ? [{ begin: position, end: position + 1 }] : [];
+        return isTrueAt(byName, action.within, position, outcome.items) ? [{ begin: position, end: position + 1 }] : [];
       }
       if (outcome.result === 'found') {
         const found = canonicalText(outcome.state);

@@ -5,7 +5,7 @@ import { readChanges } from '@cluster-apiserver/testkit/etcd-gateway';
 import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type Client, http1Client } from '../fault/client.ts';
-import { keyPrefix } from '../fault/etcd-log.ts';
+import { registry, serviceAccounts } from '../fault/judged-resources.ts';
 import { http2Transport } from '../watch/open-watch.ts';
 import { type Replicas, startReplicas } from './replicas.ts';
 
@@ -92,7 +92,7 @@ test.each(deletions)(
     }
     const list = await client.request('GET', path);
     expect(JSON.parse(list.body).items).toEqual([]);
-    const changes = await readChanges(etcd.endpoints[0] ?? '', `${keyPrefix}${namespace}/`);
+    const changes = await readChanges(etcd.endpoints[0] ?? '', `${registry}${serviceAccounts.prefix}${namespace}/`);
     const removed = changes
       .filter(({ value }) => value === undefined)
       .map(({ key }) => key.slice(key.lastIndexOf('/') + 1));

@@ -1,5 +1,6 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
 import { http1Client } from '../fault/client.ts';
+import { serviceAccounts } from '../fault/judged-resources.ts';
 import { type JudgedLoad, startJudgedLoad } from '../watch/judged-load.ts';
 import { http1Transport, http2Transport } from '../watch/open-watch.ts';
 import { startWatcher, type Watcher, type WatcherOptions } from '../watch/watcher.ts';
@@ -13,7 +14,7 @@ interface Options {
 }
 
 const seed = 11;
-const everything = {};
+const everything = { resource: serviceAccounts };
 
 /** At each replica and through the load balancer: one that resumes, one that returns to the past, one that starts anew. */
 const watchersEach: readonly (WatcherOptions & { readonly what: string; readonly protocol: 1 | 2 })[] = [

@@ -8,6 +8,7 @@ import { until } from '@cluster-apiserver/testkit/until';
 import { type Client, http1Client } from '../fault/client.ts';
 import { waitForReplicaRestart } from '../fault/replica-restart.ts';
 import type { Compactor } from './compactor.ts';
+import { defineToolboxes, serviceAccounts, toolboxes } from '../fault/judged-resources.ts';
 import { startJudgedLoad } from './judged-load.ts';
 import { http1Transport, http2Transport } from './open-watch.ts';
 import type { Recorder } from './recorder.ts';
@@ -63,11 +64,13 @@ afterAll(() => cleanup.close((what, error) => console.error(what, error)), slowT
 test(
   'through faults and compactions, watchers receive every event once, in order and with the right content, and lists are never outdated',
   async () => {
+    await defineToolboxes(requireValue(replicaClients[0]));
     const load = await startJudgedLoad({
       etcdEndpoints: etcd.endpoints,
       encryption: cluster.encryption,
       clients,
       seed,
+      resources: [serviceAccounts, toolboxes],
       compactionIntervalMs,
       watchers: startWatchers,
     });

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { type Random, seededRandom } from '@cluster-apiserver/base';
+import { serviceAccounts } from '../fault/judged-resources.ts';
 import { checkStreams, type GroundTruth } from './check-streams.ts';
 import { type LogEntry, type VisibleEvents, selectVisibleEvents } from './visible-events.ts';
 import { contentOf } from './content.ts';
@@ -15,12 +16,13 @@ interface SimulatedStream {
 }
 
 const seeds = Array.from({ length: 20 }, (_, seed) => seed);
+const everything: View = { resource: { ...serviceAccounts, prefix: '' } };
 const views: readonly View[] = [
-  {},
-  { namespace: 'a' },
-  { matches: ({ metadata }) => metadata.labels?.['colour'] === 'red' },
-  { namespace: 'b', matches: ({ metadata }) => metadata.labels?.['colour'] !== 'red' },
-  { matches: ({ metadata }) => metadata.name === 'one' },
+  everything,
+  { ...everything, namespace: 'a' },
+  { ...everything, matches: ({ metadata }) => metadata.labels?.['colour'] === 'red' },
+  { ...everything, namespace: 'b', matches: ({ metadata }) => metadata.labels?.['colour'] !== 'red' },
+  { ...everything, matches: ({ metadata }) => metadata.name === 'one' },
 ];
 
 test.each(seeds)('a correct stream has no violations (seed %i)', (seed) => {
@@ -51,7 +53,7 @@ test('the present of a watch may be the deletion of an object that was there whe
     events: [added],
     ending: { how: 'left' },
   };
-  const stream: Stream = { watcher: 'w', view: {}, lists: [], segments: [segment] };
+  const stream: Stream = { watcher: 'w', view: everything, lists: [], segments: [segment] };
   expect(checkStreams([stream], { log, headRevision: 3, compactions: [] })).toEqual([]);
   // Not if the deletion had not happened.
   expect(checkStreams([stream], { log: log.slice(0, 2), headRevision: 2, compactions: [] })).toEqual([
@@ -250,14 +252,14 @@ test.each(Object.entries(defects))('finds that %s', (_, inject) => {
 });
 
 test('a watch that ends before its initial state is complete has no violation', () => {
-  const { truth, stream } = simulateStream(1, {});
+  const { truth, stream } = simulateStream(1, everything);
   const whole = stream.segments.find(isFrom('initial events')) as Segment;
   const broken: Segment = { ...whole, events: whole.events.slice(0, 2), ending: { how: 'cut' } };
   expect(checkStreams([{ ...stream, segments: [broken, ...stream.segments] }], truth)).toEqual([]);
 });
 
 test('a watch expires once the state before its next event was compacted', () => {
-  const { truth, stream } = simulateStream(1, {});
+  const { truth, stream } = simulateStream(1, everything);
   const [compaction] = truth.compactions;
   const expired: Segment = {
     opening: { from: 'a revision', revision: (compaction?.revision ?? 0) - 1 },

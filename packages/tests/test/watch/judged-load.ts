@@ -4,8 +4,9 @@ import { memberAt } from '@cluster-apiserver/testkit/etcd-gateway';
 import { checkHistory } from '../fault/check-history.ts';
 import { withoutTwins } from '../fault/twins.ts';
 import type { Client } from '../fault/client.ts';
-import { type DecryptedChange, decryptChanges, keyPrefix, parseEntries } from '../fault/etcd-log.ts';
+import { type DecryptedChange, decryptChanges, isOfLoad, nameOf, parseEntries } from '../fault/etcd-log.ts';
 import type { Compaction, Operation } from '../fault/history.ts';
+import { type JudgedResource, registry, serviceAccounts } from '../fault/judged-resources.ts';
 import { mixedLoad } from '../fault/mixed-load.ts';
 import { checkStreams, hasReceivedAll } from './check-streams.ts';
 import { type Compactor, startCompactor } from './compactor.ts';
@@ -14,7 +15,7 @@ import type { ApiObject } from './view.ts';
 import { type LogEntry, selectVisibleEvents } from './visible-events.ts';
 import type { Watcher } from './watcher.ts';
 
-/** Requests and watches, judged by etcd's own history afterwards. Nobody else may write service accounts meanwhile. */
+/** Requests and watches, judged by etcd's own history afterwards. Nobody else may write objects of its resources meanwhile. */
 export interface JudgedLoad {
   readonly history: readonly Operation[];
   readonly recorder: Recorder;
@@ -50,6 +51,7 @@ interface Options {
   readonly clients: readonly Client[];
   readonly watchers: (random: Random, recorder: Recorder) => readonly Watcher[];
   readonly seed: number;
+  readonly resources?: readonly JudgedResource[];
   readonly compactionIntervalMs?: number;
 }
 
@@ -64,11 +66,12 @@ export async function startJudgedLoad({
   clients,
   watchers: startWatchers,
   seed,
+  resources = [serviceAccounts],
   compactionIntervalMs,
 }: Options): Promise<JudgedLoad> {
-  const recorder = startRecorder(etcdEndpoints, keyPrefix);
+  const recorder = startRecorder(etcdEndpoints, registry, isOfLoad);
   const random = seededRandom(seed);
-  const load = mixedLoad(clients, random, { thinkMs });
+  const load = mixedLoad(clients, random, { thinkMs, resources });
   await until('a recorded write', () => recorder.revision > 0 || undefined, recoveryMs);
   const compactor =
     compactionIntervalMs === undefined ? undefined : startCompactor(etcdEndpoints, recorder, compactionIntervalMs);
@@ -94,7 +97,7 @@ export async function startJudgedLoad({
     },
     waitForResponses: (count) => waitFor('responses', () => true, count),
     waitForSuccesses: (count) =>
-      waitFor('successes', ({ outcome }) => ['written', 'found', 'listed'].includes(outcome.result), count),
+      waitFor('successes', ({ outcome }) => ['written', 'deleted', 'found', 'listed'].includes(outcome.result), count),
     stop,
     judge: async (lostBy = () => nothing) => {
       await load.stop();
@@ -153,6 +156,6 @@ async function waitForWatchers(watchers: readonly Watcher[], log: readonly LogEn
 const logOf = (changes: readonly DecryptedChange[]): LogEntry[] =>
   changes.map(({ revision, key, value }) => ({
     revision,
-    key: key.slice(keyPrefix.length),
+    key: nameOf(key),
     object: value === undefined ? undefined : (JSON.parse(value) as ApiObject), // the stored encoding equals the served one
   }));

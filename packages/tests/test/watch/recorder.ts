@@ -12,7 +12,12 @@ export interface Recorder {
 /** Delay between connection attempts to a member that is down. */
 const retryMs = 100;
 
-export function startRecorder(members: readonly string[], prefix: string): Recorder {
+/** Records those of the changes to keys with a prefix that `isWanted` selects. */
+export function startRecorder(
+  members: readonly string[],
+  prefix: string,
+  isWanted: (change: Change) => boolean,
+): Recorder {
   const changes: Change[] = [];
   const stopping = new AbortController();
   const newest = (): number => changes.at(-1)?.revision ?? 0;
@@ -22,7 +27,7 @@ export function startRecorder(members: readonly string[], prefix: string): Recor
         for await (const batch of streamChanges(url, prefix, newest() + 1, stopping.signal)) {
           // Every member sends all changes in the same order and does not split revisions, so the first one counts.
           const known = newest();
-          changes.push(...batch.filter(({ revision }) => revision > known));
+          changes.push(...batch.filter((change) => change.revision > known && isWanted(change)));
         }
       } catch {
         // The member is down or the recorder stops. The checker would notice a gap as events without a write.

@@ -1,5 +1,8 @@
+import { collectionPath, type JudgedResource } from '../fault/judged-resources.ts';
+
 /** The objects that a watch selects. */
 export interface View {
+  readonly resource: JudgedResource;
   /** Undefined for all namespaces. */
   readonly namespace?: string;
   /** Query parameters of the request. */
@@ -22,7 +25,5 @@ export interface ApiObject {
 export const isVisible = ({ namespace, matches: sees }: View, object: ApiObject): boolean =>
   (namespace === undefined || object.metadata.namespace === namespace) && (sees?.(object) ?? true);
 
-export const pathOf = ({ namespace, query }: View, more: Readonly<Record<string, string>> = {}): string => {
-  const collection = namespace === undefined ? 'serviceaccounts' : `namespaces/${namespace}/serviceaccounts`;
-  return `/api/v1/${collection}?${new URLSearchParams({ ...query, ...more })}`;
-};
+export const pathOf = ({ resource, namespace, query }: View, more: Readonly<Record<string, string>> = {}): string =>
+  `${collectionPath(resource, namespace)}?${new URLSearchParams({ ...query, ...more })}`;

@@ -5,7 +5,7 @@ import { type ApiObject, isVisible, type View } from './view.ts';
 /** A change in etcd's log. */
 export interface LogEntry {
   readonly revision: number;
-  /** `namespace/name` */
+  /** `resource/namespace/name` */
   readonly key: string;
   /** The stored object; undefined for a deletion. */
   readonly object: ApiObject | undefined;
@@ -26,7 +26,10 @@ export interface VisibleEvents {
 export function selectVisibleEvents(log: readonly LogEntry[], view: View): VisibleEvents {
   const events: Delivered[] = [];
   const current = new Map<string, ApiObject | undefined>();
-  for (const { revision, key, object } of log) {
+  const { prefix } = view.resource;
+  for (const { revision, key: name, object } of log) {
+    if (!name.startsWith(prefix)) continue;
+    const key = name.slice(prefix.length);
     const previous = current.get(key);
     current.set(key, object);
     const before = previous && isVisible(view, previous) ? previous : undefined;

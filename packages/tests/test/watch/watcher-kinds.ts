@@ -1,3 +1,4 @@
+import { serviceAccounts, toolboxes } from '../fault/judged-resources.ts';
 import { colours, namespaces } from '../fault/mixed-load.ts';
 import type { View } from './view.ts';
 import type { WatcherOptions } from './watcher.ts';
@@ -10,23 +11,26 @@ export interface WatcherKind extends WatcherOptions {
   readonly through: 'replicas' | 'the front' | 'cut connections';
 }
 
-const everything: View = {};
+const everything: View = { resource: serviceAccounts };
 const [oneNamespace, otherNamespace] = namespaces;
 const [red, green] = colours;
 
-const inNamespace: View = { namespace: oneNamespace };
+const inNamespace: View = { ...everything, namespace: oneNamespace };
 const inColour: View = {
+  ...everything,
   query: { labelSelector: `colour=${red}` },
   matches: ({ metadata }) => metadata.labels?.['colour'] === red,
 };
 const inColoursOfOneNamespace: View = {
+  ...everything,
   namespace: otherNamespace,
   query: { labelSelector: `colour notin (${green})` },
   matches: ({ metadata }) => metadata.labels?.['colour'] !== green,
 };
 const byName: View = {
-  query: { fieldSelector: 'metadata.name=account-1' },
-  matches: ({ metadata }) => metadata.name === 'account-1',
+  ...everything,
+  query: { fieldSelector: 'metadata.name=object-1' },
+  matches: ({ metadata }) => metadata.name === 'object-1',
 };
 
 /** Long enough for a watch, short enough for several reconnects. */
@@ -36,7 +40,7 @@ const withList = { starts: 'with a list', bookmarks: true } as const;
 const overHttp1 = { protocol: 'HTTP/1.1', through: 'replicas' } as const;
 const overHttp2 = { protocol: 'HTTP/2', through: 'replicas' } as const;
 
-export const watcherKinds: readonly WatcherKind[] = [
+const ofServiceAccounts: readonly WatcherKind[] = [
   { what: 'all', count: 32, view: everything, ...withList, ...staysLong, ...overHttp1 },
   { what: 'all over HTTP/2', count: 32, view: everything, ...withList, ...staysLong, ...overHttp2 },
   {
@@ -118,3 +122,15 @@ export const watcherKinds: readonly WatcherKind[] = [
   { what: 'colours of a namespace', count: 4, view: inColoursOfOneNamespace, ...withList, ...staysShort, ...overHttp2 },
   { what: 'a name', count: 2, view: byName, ...withList, ...staysLong, ...overHttp1 },
 ];
+
+/** One of each kind watches the custom resource. */
+const ofToolboxes = ofServiceAccounts.map(
+  (kind): WatcherKind => ({
+    ...kind,
+    what: `toolboxes, ${kind.what}`,
+    count: 1,
+    view: { ...kind.view, resource: toolboxes },
+  }),
+);
+
+export const watcherKinds: readonly WatcherKind[] = [...ofServiceAccounts, ...ofToolboxes];

@@ -173,7 +173,7 @@ async function readList(client: Client, view: View, notBefore: number): Promise<
     const { metadata, items } = JSON.parse(body) as ListBody;
     const contents = items.map((item): [string, string] => [
       `${item.metadata.namespace}/${item.metadata.name}`,
-      contentOf(withType(item), Number(item.metadata.resourceVersion)),
+      contentOf(withType(view, item), Number(item.metadata.resourceVersion)),
     ]);
     return { notBefore, revision: Number(metadata.resourceVersion), items: new Map(contents) };
   } catch (error) {
@@ -183,4 +183,8 @@ async function readList(client: Client, view: View, notBefore: number): Promise<
 }
 
 /** Adds kind and apiVersion, which list items lack. */
-const withType = (item: ApiObject): ApiObject => ({ kind: 'ServiceAccount', apiVersion: 'v1', ...item });
+const withType = ({ resource: { kind, apiVersion } }: View, item: ApiObject): ApiObject => ({
+  kind,
+  apiVersion,
+  ...item,
+});
