@@ -5,7 +5,7 @@ export interface ListEntry<T> {
 
 /**
  * Like `ShortList`, for any number of items. An entry drops its item when it is removed, so the tables that V8 has replaced
- * keep empty entries. See docs/decisions/0056-garbage.md.
+ * keep empty entries. See docs/decisions/0055-memory.md.
  */
 export class LongList<T> implements Iterable<T> {
   readonly #entries = new Set<ListEntry<T>>();

@@ -144,7 +144,7 @@ const cutCharactersMin = 13;
 
 /**
  * V8's JSON parser enters strings of this length into a table of the process. Each full collection walks the whole table
- * while the process stands still: up to 16 ms with 500,000 label values. See docs/decisions/0057-turns.md.
+ * while the process stands still: up to 16 ms with 500,000 label values. See docs/decisions/0060-loop.md.
  */
 const tableCharactersMax = 10;
 

@@ -67,7 +67,7 @@ export const bodyBytesMax = 128 * 1024 * 1024;
 
 /**
  * The head of a response with so long a body is written separately: over TLS, Node.js copies buffers that are written together
- * into a new one, and glibc gets memory of this size from the kernel each time (docs/decisions/0055-v8-flags.md).
+ * into a new one, and glibc gets memory of this size from the kernel each time (docs/decisions/0055-memory.md).
  */
 export const separateHeadBytesMin = 64 * 1024;
 

@@ -28,7 +28,7 @@ const corsHeaders = {
 /**
  * Rejects WebSockets and writes of pages of other origins (CSRF). Browsers attach client certificates to any request,
  * and open WebSockets and send simple POST requests without a preflight, so a foreign page could act in the user's
- * name. Other clients send neither of the checked headers. See docs/decisions/0024-bounds-of-requests.md.
+ * name. Other clients send neither of the checked headers. See docs/decisions/0024-requests.md.
  */
 export function requireKnownOrigin(request: ApiRequest, isAllowed: AllowedOrigin): void {
   if (request.isWebSocket) requireOriginOfWebSocket(request, isAllowed);

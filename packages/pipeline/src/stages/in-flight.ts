@@ -12,7 +12,7 @@ export type InFlightLimits = Readonly<Record<RequestKind, number>>;
 /**
  * Limits requests in flight, like the filter in kube-apiserver with the same flags. Watches hold no seat. Members of
  * system:masters are never rejected, so that administrators can always investigate. See
- * docs/decisions/0024-bounds-of-requests.md.
+ * docs/decisions/0024-requests.md.
  */
 export function limitInFlight(
   limits: InFlightLimits,

@@ -44,7 +44,7 @@ export class OwnWrite {
   readonly stored: Pieces | undefined;
   /** The memory that its content uses. */
   readonly bytes: number;
-  /** Dropped with the write: V8 may keep deleted entries of a map for a while, see docs/decisions/0056-garbage.md. */
+  /** Dropped with the write: V8 may keep deleted entries of a map for a while, see docs/decisions/0055-memory.md. */
   content: WrittenContent | undefined;
   proof: Proof | undefined;
   /** When it began, by the stall-aware clock: all its calls share one retry budget. */

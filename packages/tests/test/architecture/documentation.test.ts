@@ -15,11 +15,12 @@ test.each(['docs', 'docs/decisions'])('the index of %s lists all of its pages', 
   expect(pagesIn(folder).filter((page) => !index.includes(`(${page})`))).toEqual([]);
 });
 
-test('each decision has its number and title in the index', () => {
+test('each decision has its number and title in the index, and a date', () => {
   const index = read(docs, 'decisions', 'README.md');
   for (const page of pagesIn(path.join(docs, 'decisions'))) {
     const [, number, title] = /^# (\d{4}): (.+)\n/.exec(read(docs, 'decisions', page)) ?? [];
     expect(page.slice(0, 4)).toBe(number);
+    expect(read(docs, 'decisions', page)).toMatch(/^Status: accepted, \d{4}-\d\d-\d\d/m);
     expect(index).toContain(`| [${number}](${page}) | ${title} |`);
   }
 });

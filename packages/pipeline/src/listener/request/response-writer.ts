@@ -15,7 +15,7 @@ export interface ProcessBytes extends Pick<ListenerContext, 'nowMs' | 'responseB
 /**
  * Writes the body of one response, as far as its client reads and memory allows. It knows how far the client has read, and
  * the memory that the unread rest uses. A class, because each object literal with a getter would get a hidden class of its own,
- * which keeps the request in memory (docs/decisions/0056-garbage.md).
+ * which keeps the request in memory (docs/decisions/0055-memory.md).
  */
 export class ResponseWriter implements PieceBudget {
   /** The length of the first pieces. */

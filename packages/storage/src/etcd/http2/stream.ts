@@ -33,7 +33,7 @@ export class Stream {
   sendWindow = 0;
   unsentBytes = 0;
   readonly #connection: StreamOwner;
-  /** Dropped at the end: V8 may keep ended streams in memory for a while, see docs/decisions/0056-garbage.md. */
+  /** Dropped at the end: V8 may keep ended streams in memory for a while, see docs/decisions/0055-memory.md. */
   #listener: StreamListener;
   #unsent: Uint8Array[] = [];
   #isLastQueued = false;
