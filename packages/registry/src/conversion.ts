@@ -1,5 +1,7 @@
-import { invariant, requireValue } from '@cluster-apiserver/base';
+import { awaitValue, invariant, requireValue, type Task } from '@cluster-apiserver/base';
+import { StatusError } from '@cluster-apiserver/model';
 import type { ApiVersion, BatchConversion, ImmediateConversion, Kind, KubeObject } from '@cluster-apiserver/model/kind';
+import type { Converted, Versions } from '@cluster-apiserver/model/managed-fields';
 import type { Call } from '@cluster-apiserver/storage';
 
 /** A kind, and the version in which a client sees its objects. */
@@ -43,12 +45,54 @@ export function toVersion(
 ): KubeObject | Promise<KubeObject> {
   // What can be converted at once is only converted for clients.
   if (conversion.isImmediate || object.apiVersion === to.apiVersion) return object;
-  const from = requireValue(
-    versions.find(({ apiVersion }) => apiVersion === object.apiVersion),
-    'objects are read in the versions of their kind',
-  );
+  const from = requireVersion(versions, object.apiVersion);
   return convertBatch(conversion, [object], from, to, call).then(([only]) => requireValue(only));
 }
+
+/** How owners of fields see an object in their versions; undefined if its versions differ in names of fields at most. */
+export const ownersVersions = (
+  { conversion, versions }: Kind,
+  call: Call,
+  whenFailed: 'fails' | 'stays',
+): Versions<Promise<unknown>> | undefined =>
+  conversion.isImmediate
+    ? undefined
+    : {
+        has: (apiVersion) => versions.some((version) => version.apiVersion === apiVersion),
+        convert: (objects, apiVersion) => convertStates(conversion, versions, objects, apiVersion, call, whenFailed),
+      };
+
+function* convertStates(
+  conversion: BatchConversion,
+  versions: readonly ApiVersion[],
+  objects: readonly KubeObject[],
+  apiVersion: string,
+  call: Call,
+  whenFailed: 'fails' | 'stays',
+): Task<Converted | undefined> {
+  const to = requireVersion(versions, apiVersion);
+  const froms = new Set(objects.map((object) => object.apiVersion));
+  const converted = [...objects];
+  for (const from of froms) {
+    if (from === apiVersion) continue;
+    const places = objects.flatMap((object, at) => (object.apiVersion === from ? [at] : []));
+    const held = places.map((at) => requireValue(objects[at]));
+    try {
+      const results = yield* awaitValue(convertBatch(conversion, held, requireVersion(versions, from), to, call));
+      for (const [index, at] of places.entries()) converted[at] = requireValue(results[index]);
+    } catch (error) {
+      if (whenFailed === 'stays' && error instanceof StatusError && !call.isAborted) return undefined;
+      throw error;
+    }
+  }
+  return { schema: to.schema, objects: converted };
+}
+
+const requireVersion = (versions: readonly ApiVersion[], apiVersion: string | undefined): ApiVersion =>
+  requireValue(
+    versions.find((version) => version.apiVersion === apiVersion),
+    'objects are read in the versions of their kind',
+  );
 
 /** Rejects, too, if the conversion returns another number of objects. */
 export async function convertBatch(

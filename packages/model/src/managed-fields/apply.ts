@@ -29,6 +29,8 @@ import {
   withoutManagedFields,
 } from './ownership.ts';
 import { prune } from './prune.ts';
+import { pruneInVersions } from './prune-versions.ts';
+import { changesSeenBy, type ChangesSeenBy, type Versions } from './versions.ts';
 
 /**
  * Server-side apply. The configuration of a manager lists all fields that it wants to own, and they get its values. Fields
@@ -71,15 +73,17 @@ const beforeFirstApply = 'before-first-apply';
  * The object after a manager has applied a configuration. `live` is what is stored, or `empty`, an object of the kind
  * with nothing in it. The fields are canonical but not in order.
  */
-export function* apply(
+export function* apply<Wait = never>(
   schema: ObjectSchema,
   live: KubeObject,
   empty: KubeObject,
   { fields, values }: Applied,
   applier: Applier,
-): SyncTask<KubeObject> {
+  versions?: Versions<Wait>,
+): Generator<Wait | undefined, KubeObject> {
+  const { manager, apiVersion, time, subresource } = applier;
   const before = withoutManagedFields(live);
-  const owned = yield* findOwnedBefore(schema, live, empty, applier);
+  const owned = yield* findOwnedBefore(schema, live, empty, applier, versions);
   const isMine = ({ entry }: Ownership): boolean =>
     entry.operation === 'Apply' &&
     entry.manager === applier.manager &&
@@ -88,22 +92,24 @@ export function* apply(
 
   const merged = mergeApplied(schema, before, values, fields);
   yield;
-  const dropped = difference(unionOfFields(mine), fields);
-  yield;
-  const next = isEmptySet(dropped) ? merged : yield* pruneUnowned(schema, merged, dropped, fields, others);
+  const entry = { manager, operation: 'Apply', apiVersion, time, ...(subresource && { subresource }) };
+  const [last] = mine;
+  const next =
+    versions && last
+      ? yield* pruneInVersions(versions, merged, last, { entry, fields }, others)
+      : yield* pruneUnowned(schema, merged, mine, fields, others);
 
   const changes = compare(schema, before, next);
   yield;
-  const conflicts = yield* conflictsWith(others, changes, fields);
+  const seenBy = yield* changesSeenBy(versions, { apiVersion, before, after: next, changes }, others);
+  const conflicts = yield* conflictsWith(others, seenBy, changes, fields);
   if (conflicts.size > 0 && !applier.force) throw new ApplyConflictError(nameConflicts(schema, conflicts));
   const kept: Ownership[] = [];
   for (const other of others) {
     const unforced = difference(other.fields, conflicts.get(other) ?? emptySet);
-    kept.push({ ...other, fields: difference(unforced, changes.removed) });
+    kept.push({ ...other, fields: difference(unforced, seenBy(other.entry)?.removed ?? emptySet) });
     yield;
   }
-  const { manager, apiVersion, time, subresource } = applier;
-  const entry = { manager, operation: 'Apply', apiVersion, time, ...(subresource && { subresource }) };
   const managedFields = yield* encodeEntries(schema, [...kept, { entry, fields: difference(fields, serverFields) }]);
   return { ...next, metadata: { ...next.metadata, ...(managedFields && { managedFields }) } };
 }
@@ -113,9 +119,10 @@ function* findOwnedBefore(
   live: KubeObject,
   empty: KubeObject,
   applier: Applier,
+  versions: Versions<unknown> | undefined,
 ): SyncTask<readonly Ownership[]> {
   const owned = (yield* decodeEntries(schema, live.metadata.managedFields ?? [])) ?? [];
-  if (owned.length > 0 || live.metadata.uid === undefined) return dropUnknownVersions(schema, owned);
+  if (owned.length > 0 || live.metadata.uid === undefined) return dropUnknownVersions(schema, owned, versions);
   const { apiVersion, time } = applier;
   const writer = { manager: beforeFirstApply, apiVersion, time };
   const before = yield* managedFieldsAfterUpdate(schema, empty, withoutManagedFields(live), writer);
@@ -125,10 +132,13 @@ function* findOwnedBefore(
 function* pruneUnowned(
   schema: ObjectSchema,
   merged: KubeObject,
-  dropped: FieldSet,
+  mine: readonly Ownership[],
   fields: FieldSet,
   others: readonly Ownership[],
 ): SyncTask<KubeObject> {
+  const dropped = difference(unionOfFields(mine), fields);
+  yield;
+  if (isEmptySet(dropped)) return merged;
   const kept = union(fields, unionOfFields(others));
   yield;
   const pruned = prune(schema, merged, difference(dropped, kept), kept);
@@ -140,21 +150,31 @@ const unionOfFields = (owned: readonly Ownership[]): FieldSet => unionOf(owned.m
 
 function* conflictsWith(
   others: readonly Ownership[],
-  { added, modified, removed }: Comparison,
+  seenBy: ChangesSeenBy,
+  own: Comparison,
   mentioned: FieldSet,
 ): SyncTask<Map<Ownership, FieldSet>> {
-  // A field that is mentioned without a value is removed, which is a change. Adding or removing a whole map or list is no
-  // conflict by itself: others only own fields inside of it.
-  const changed = union(union(leavesOf(added), modified), intersection(leavesOf(removed), mentioned));
-  yield;
+  const changed = new Map<Comparison, FieldSet>();
   const conflicts = new Map<Ownership, FieldSet>();
   for (const other of others) {
-    const both = intersection(other.fields, changed);
+    const seen = seenBy(other.entry);
+    if (!seen) continue;
+    // What is mentioned has the names of its own version.
+    if (!changed.has(seen)) changed.set(seen, conflictingChanges(seen, seen === own ? mentioned : emptySet));
+    yield;
+    const both = intersection(other.fields, changed.get(seen) ?? emptySet);
     if (!isEmptySet(both)) conflicts.set(other, both);
     yield;
   }
   return conflicts;
 }
+
+/**
+ * A field that is mentioned without a value is removed, which is a change. Adding or removing a whole map or list is no
+ * conflict by itself: others only own fields inside of it.
+ */
+const conflictingChanges = ({ added, modified, removed }: Comparison, mentioned: FieldSet): FieldSet =>
+  union(union(leavesOf(added), modified), intersection(leavesOf(removed), mentioned));
 
 const nameConflicts = (schema: ObjectSchema, conflicts: ReadonlyMap<Ownership, FieldSet>): Conflict[] =>
   [...conflicts]

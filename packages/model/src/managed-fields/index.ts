@@ -9,4 +9,5 @@ export {
   type Writer,
 } from './managed-fields.ts';
 export { withoutManagedFields } from './ownership.ts';
+export type { Converted, Versions } from './versions.ts';
 export { disownFields } from './disown.ts';

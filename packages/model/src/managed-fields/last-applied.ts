@@ -11,6 +11,7 @@ import { difference, emptySet, type FieldSet, isEmptySet, union } from './field-
 import { annotationBytesMax } from '../validation/object-meta.ts';
 import { mergeApplied } from './merge-applied.ts';
 import { withoutManagedFields } from './ownership.ts';
+import type { Versions } from './versions.ts';
 
 /**
  * Client-side apply of kubectl keeps the applied configuration in an annotation. A user who changes over with
@@ -21,27 +22,29 @@ const annotation = 'kubectl.kubernetes.io/last-applied-configuration';
 /** Others may call themselves differently and are then not taken for kubectl. */
 const kubectl = 'kubectl';
 
-export function* applyAsKubectlDid(
+export function* applyAsKubectlDid<Wait = never>(
   schema: ObjectSchema<KubeObject>,
   live: KubeObject,
   empty: KubeObject,
   applied: Applied,
   applier: Applier,
-): SyncTask<KubeObject> {
+  versions?: Versions<Wait>,
+): Generator<Wait | undefined, KubeObject> {
   if (applier.manager !== kubectl || live.metadata.annotations?.[annotation] === undefined)
-    return yield* apply(schema, live, empty, applied, applier);
-  return withLastApplied(yield* applyWithoutOwnConflicts(schema, live, empty, applied, applier), applied);
+    return yield* apply(schema, live, empty, applied, applier, versions);
+  return withLastApplied(yield* applyWithoutOwnConflicts(schema, live, empty, applied, applier, versions), applied);
 }
 
-function* applyWithoutOwnConflicts(
+function* applyWithoutOwnConflicts<Wait = never>(
   schema: ObjectSchema<KubeObject>,
   live: KubeObject,
   empty: KubeObject,
   applied: Applied,
   applier: Applier,
-): SyncTask<KubeObject> {
+  versions?: Versions<Wait>,
+): Generator<Wait | undefined, KubeObject> {
   try {
-    return yield* apply(schema, live, empty, applied, applier);
+    return yield* apply(schema, live, empty, applied, applier, versions);
   } catch (error) {
     if (!(error instanceof ApplyConflictError)) throw error;
     const own = yield* findUnchangedFields(schema, live);
@@ -49,7 +52,7 @@ function* applyWithoutOwnConflicts(
       .map((conflict) => ({ ...conflict, fields: difference(conflict.fields, own) }))
       .filter(({ fields }) => !isEmptySet(fields));
     if (foreign.length > 0) throw new ApplyConflictError(foreign);
-    return yield* apply(schema, live, empty, applied, { ...applier, force: true });
+    return yield* apply(schema, live, empty, applied, { ...applier, force: true }, versions);
   }
 }
 

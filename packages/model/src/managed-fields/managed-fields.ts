@@ -5,9 +5,17 @@ import { isJsonObject } from '../json/json-object.ts';
 import { sameJson } from '../json/same-json.ts';
 import type { ObjectSchema } from '../schema/schema.ts';
 import { invalid } from '../status.ts';
-import { UnkeyedEntryError } from '../schema/list-entries.ts';
-import { compare } from './compare.ts';
-import { difference, emptySet, fieldsDepthMax, isEmptySet, isTooDeep, union, unionOf } from './field-set.ts';
+import type { Comparison } from './compare.ts';
+import {
+  difference,
+  emptySet,
+  type FieldSet,
+  fieldsDepthMax,
+  isEmptySet,
+  isTooDeep,
+  union,
+  unionOf,
+} from './field-set.ts';
 import {
   compareTexts,
   decodeEntries,
@@ -16,8 +24,8 @@ import {
   dropUnknownVersions,
   type Ownership,
   serverFields,
-  withoutManagedFields,
 } from './ownership.ts';
+import { changesSeenBy, compareStates, type Versions } from './versions.ts';
 
 /**
  * The owner of each field after a write. Each writer has an entry with the fields that it set last; fields that another
@@ -39,28 +47,31 @@ const ancientManager = 'ancient-changes';
  * The managedFields of an object after an update or a create. `live` is what is stored (for a create: the empty
  * object), `next` what will be, with the managedFields that the client sent, if any.
  */
-export function* managedFieldsAfterUpdate(
+export function* managedFieldsAfterUpdate<Wait = never>(
   schema: ObjectSchema,
   live: KubeObject,
   next: KubeObject,
   writer: Writer,
-): SyncTask<ManagedFieldsEntry[] | undefined> {
+  versions?: Versions<Wait>,
+): Generator<Wait | undefined, ManagedFieldsEntry[] | undefined> {
   const tracked = yield* readOwnership(schema, live, next, writer);
   // Objects that were never tracked stay so: half a history would be worse than none.
   if (tracked.length === 0 && live.metadata.uid !== undefined) return undefined;
-  const owned = dropUnknownVersions(schema, tracked);
-  const changes = changesBetween(schema, live, next);
+  const owned = dropUnknownVersions(schema, tracked, versions);
+  const changes = compareStates(schema, live, next);
   yield;
   if (!changes) return yield* encodeEntries(schema, owned);
-  const changed = union(changes.added, changes.modified);
-  const taken = difference(changed, serverFields);
+  const taken = difference(union(changes.added, changes.modified), serverFields);
   yield;
-  const lost = owned.length > 0 ? union(changes.removed, changed) : emptySet;
-  yield;
-
+  const change = { apiVersion: writer.apiVersion, before: live, after: next, changes };
+  const seenBy = yield* changesSeenBy(versions, change, owned);
+  const lost = new Map<Comparison, FieldSet>();
   const kept: Ownership[] = [];
   for (const ownership of owned) {
-    kept.push({ ...ownership, fields: difference(ownership.fields, lost) });
+    const seen = seenBy(ownership.entry);
+    if (seen && !lost.has(seen)) lost.set(seen, unionOf([seen.added, seen.modified, seen.removed]));
+    yield;
+    kept.push({ ...ownership, fields: difference(ownership.fields, (seen && lost.get(seen)) ?? emptySet) });
     yield;
   }
   if (isEmptySet(taken)) return yield* encodeEntries(schema, kept);
@@ -91,20 +102,6 @@ export function sameOwnership(
   const timeless = (entries: readonly ManagedFieldsEntry[]): object[] =>
     entries.map((entry) => ({ ...entry, time: '' }));
   return left.length === right.length && sameJson(timeless(left), timeless(right));
-}
-
-function changesBetween(
-  schema: ObjectSchema,
-  live: KubeObject,
-  next: KubeObject,
-): ReturnType<typeof compare> | undefined {
-  try {
-    return compare(schema, withoutManagedFields(live), withoutManagedFields(next));
-  } catch (error) {
-    // A list has entries without a key: the write succeeds, and ownership stays as it is.
-    if (error instanceof UnkeyedEntryError) return undefined;
-    throw error;
-  }
 }
 
 /**

@@ -71,8 +71,11 @@ export const identityOf = ({ manager, operation, apiVersion, subresource }: Mana
   });
 
 /** Drops entries of versions that the kind does not have: their field names have no meaning. */
-export const dropUnknownVersions = ({ versions }: ObjectSchema, owned: readonly Ownership[]): readonly Ownership[] =>
-  versions ? owned.filter(({ entry }) => versions.has(entry.apiVersion ?? '')) : owned;
+export const dropUnknownVersions = (
+  schema: ObjectSchema,
+  owned: readonly Ownership[],
+  versions: { has(apiVersion: string): boolean } | undefined = schema.versions,
+): readonly Ownership[] => (versions ? owned.filter(({ entry }) => versions.has(entry.apiVersion ?? '')) : owned);
 
 /** Fields by the names that they have in the version of an entry. */
 export const renameToVersion = (

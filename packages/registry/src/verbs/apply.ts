@@ -1,4 +1,4 @@
-import type { Call, SyncTask, Task } from '@cluster-apiserver/base';
+import type { Call, Task } from '@cluster-apiserver/base';
 import { conflict, formatTime, notFound, StatusError } from '@cluster-apiserver/model';
 import { keepOtherFields, type KubeObject } from '@cluster-apiserver/model/kind';
 import {
@@ -8,6 +8,7 @@ import {
   conflictCauses,
   disownFields,
 } from '@cluster-apiserver/model/managed-fields';
+import { ownersVersions } from '../conversion.ts';
 import { emptyObjectOf, requireBoundedLabels, withManagedFields } from '../write/new-object.ts';
 import type { Outcome } from '../outcome.ts';
 import { withPatchErrors } from '../write/patch-errors.ts';
@@ -40,7 +41,7 @@ export function apply(
 ): Promise<UpdateResult> {
   return withStatusErrors(async () => {
     const written = await guaranteedUpdate(resource, { namespace: options.namespace, name }, options, call, (current) =>
-      withPatchErrors(decideApply(resource, name, configuration, current, options)),
+      withPatchErrors(decideApply(resource, name, configuration, current, options, call)),
     );
     return answerAsUpdate(written);
   });
@@ -52,10 +53,11 @@ function* decideApply(
   configuration: Applied,
   current: Outcome | undefined,
   options: ApplyOptions,
+  call: Call,
 ): Task<Decision> {
   const { kind, served } = resource;
   requireBoundedLabels(kind, configuration.values, current?.object);
-  const applied = yield* applyConfiguration(resource, configuration, current, options);
+  const applied = yield* applyConfiguration(resource, configuration, current, options, call);
   // Defaults have no owner: the configuration does not contain them.
   yield;
   const whole = kind.defaults?.(yield* canonicalInSteps(kind, applied)) ?? applied;
@@ -85,12 +87,15 @@ function* applyConfiguration(
   configuration: Applied,
   current: Outcome | undefined,
   { manager, force, subresource }: ApplyOptions,
-): SyncTask<KubeObject> {
+  call: Call,
+): Task<KubeObject> {
   const empty = emptyObjectOf(kind);
   const { apiVersion } = served;
   const applier = { manager, force, apiVersion, subresource: subresource?.name, time: formatTime(clock.now()) };
   try {
-    const applied = yield* applyAsKubectlDid(kind.schema, current?.object ?? empty, empty, configuration, applier);
+    const live = current?.object ?? empty;
+    const versions = ownersVersions(kind, call, 'fails');
+    const applied = yield* applyAsKubectlDid(kind.schema, live, empty, configuration, applier, versions);
     return withManagedFields(applied, disownFields(kind, subresource, manager, applied.metadata.managedFields));
   } catch (error) {
     if (!(error instanceof ApplyConflictError)) throw error;

@@ -31,14 +31,20 @@ export function patch(resource: Resource, name: string, options: PatchOptions, c
       call,
       (current) => {
         if (!current) throw notFound(served, name);
-        return withPatchErrors(decidePatch(resource, name, current, options));
+        return withPatchErrors(decidePatch(resource, name, current, options, call));
       },
     );
     return answerAsUpdate(written);
   });
 }
 
-function* decidePatch(resource: Resource, name: string, current: Outcome, options: PatchOptions): Task<Decision> {
+function* decidePatch(
+  resource: Resource,
+  name: string,
+  current: Outcome,
+  options: PatchOptions,
+  call: Call,
+): Task<Decision> {
   const shown = toServed(resource, withVersion(current));
   yield;
   const patched = yield* patchObject(resource.served, name, shown, options);
@@ -46,7 +52,7 @@ function* decidePatch(resource: Resource, name: string, current: Outcome, option
   const next = withDistinctOwners(inNamespace(asked, options.namespace), options.warn);
   requireExpectedVersion(resource.served, next, current);
   yield;
-  return yield* updateObject(resource, next, current, options);
+  return yield* updateObject(resource, next, current, options, call);
 }
 
 function* patchObject(

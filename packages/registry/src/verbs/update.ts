@@ -24,7 +24,7 @@ export function update(
     requireName(next, name);
     parseResourceVersion(next.metadata.resourceVersion); // refused before anything is read
     const written = await guaranteedUpdate(resource, { namespace: options.namespace, name }, options, call, (current) =>
-      decideUpdate(resource, name, next, current, options),
+      decideUpdate(resource, name, next, current, options, call),
     );
     return answerAsUpdate(written);
   });
@@ -36,6 +36,7 @@ function* decideUpdate(
   next: KubeObject,
   current: Outcome | undefined,
   options: WriteOptions,
+  call: Call,
 ): Task<Decision> {
   const { kind, served } = resource;
   const projection = options.subresource?.projection;
@@ -56,7 +57,7 @@ function* decideUpdate(
   if (needsVersion && typeof parseResourceVersion(resourceVersion) !== 'number') throw versionMissing(served, name);
   requireExpectedVersion(served, next, current);
   const object = projection ? projection.change(current.object, next) : next;
-  return yield* updateObject(resource, object, current, options);
+  return yield* updateObject(resource, object, current, options, call);
 }
 
 const versionMissing = ({ group, plural }: ApiVersion, name: string): StatusError =>

@@ -19,7 +19,7 @@ export async function updateWithCreation(
   call: Call,
 ): Promise<Precondition> {
   const { name = '' } = current.object.metadata;
-  const { write } = await runTask(resource.clock, call, updateObject(resource, next, current, options));
+  const { write } = await runTask(resource.clock, call, updateObject(resource, next, current, options, call));
   invariant(write && current.revision !== undefined, 'an update that counts something neither removes nor rehearses');
   const { key } = placeOf(resource, options.namespace, name);
   return { key, revision: current.revision, value: bytesOf(encodeStored(write)) };

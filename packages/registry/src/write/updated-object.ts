@@ -1,5 +1,5 @@
 /** Computing, admitting and validating the object that an update stores. */
-import { awaitValue, type Task } from '@cluster-apiserver/base';
+import { awaitValue, type Call, type Task } from '@cluster-apiserver/base';
 import { conflict, formatTime, Problems, requireValid } from '@cluster-apiserver/model';
 import { sameJson } from '@cluster-apiserver/model/json';
 import { type ApiVersion, keepOtherFields, type Kind, type KubeObject } from '@cluster-apiserver/model/kind';
@@ -9,6 +9,7 @@ import {
   validateObjectMeta,
   validateObjectMetaUpdate,
 } from '@cluster-apiserver/model/validation';
+import { ownersVersions } from '../conversion.ts';
 import { WrittenObject, type Outcome } from '../outcome.ts';
 import type { Resource } from '../resource.ts';
 import { parseResourceVersion } from '../resource-version.ts';
@@ -48,6 +49,7 @@ export function* updateObject(
   incoming: KubeObject,
   current: Outcome,
   options: WriteOptions,
+  call: Call,
 ): Task<Decision> {
   const { kind, served, clock } = resource;
   requireBoundedLabels(kind, incoming, current.object);
@@ -60,7 +62,11 @@ export function* updateObject(
   };
   const bound = keepOtherFields(resource, subresource, incoming, current.object);
   const next = kind.defaults?.(bound) ?? bound;
-  const managedFields = yield* managedFieldsAfterUpdate(kind.schema, current.object, next, writer);
+  const live = current.object;
+  // As in kube-apiserver, a write does not fail for the sake of its owners.
+  const versions = ownersVersions(kind, call, 'stays');
+  const after = versions ? withIdentityOf(live, next) : next;
+  const managedFields = yield* managedFieldsAfterUpdate(kind.schema, live, after, writer, versions);
   const owned = disownFields(kind, subresource, manager, managedFields);
   return yield* admitUpdate(resource, withManagedFields(next, owned), current, options);
 }

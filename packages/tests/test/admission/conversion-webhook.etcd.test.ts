@@ -173,6 +173,76 @@ test('apply merges in the version of its configuration', async () => {
   expect((await server.request('GET', `${lamps('v1')}/applied`)).body).toMatchObject({ watts: 4 });
 });
 
+const applyLamp = (of: string, name: string, manager: string, content: object, options = '') =>
+  server.request(
+    'PATCH',
+    `${lamps(of)}/${name}?fieldManager=${manager}${options}`,
+    { apiVersion: `${group}/${of}`, kind: 'Lamp', metadata: { name }, ...content },
+    'application/apply-patch+yaml',
+  );
+const mergeLamp = (of: string, name: string, manager: string, content: object) =>
+  server.request('PATCH', `${lamps(of)}/${name}?fieldManager=${manager}`, content, 'application/merge-patch+json');
+/** Of each manager: its version, and what it owns. */
+const ownersOf = async (name: string): Promise<object> => {
+  const { body } = await server.request('GET', `${lamps('v1')}/${name}`);
+  const owners = body.metadata.managedFields ?? [];
+  return Object.fromEntries(
+    owners.map(({ manager = '', apiVersion, fieldsV1 }) => [manager, { [apiVersion ?? '']: fieldsV1 }]),
+  );
+};
+const [v1, v2] = [`${group}/v1`, `${group}/v2`];
+
+test('a manager owns its fields until a manager of another version changes them', async () => {
+  expect(await applyLamp('v1', 'owned', 'one', { watts: 4, spec: { replicas: 1 } })).toMatchObject({ status: 201 });
+  expect(await applyLamp('v2', 'owned', 'two', { power: 4 })).toMatchObject({ status: 200 });
+  expect(await ownersOf('owned')).toEqual({
+    one: { [v1]: { 'f:watts': {}, 'f:spec': { 'f:replicas': {} } } },
+    two: { [v2]: { 'f:power': {} } },
+  });
+  const refused = await applyLamp('v2', 'owned', 'two', { power: 5 });
+  expect(refused).toMatchObject({
+    status: 409,
+    body: { message: 'Apply failed with 1 conflict: conflict with "one": .watts' },
+  });
+  expect(await applyLamp('v2', 'owned', 'two', { power: 5 }, '&force=true')).toMatchObject({ status: 200 });
+  expect(await ownersOf('owned')).toEqual({
+    one: { [v1]: { 'f:spec': { 'f:replicas': {} } } },
+    two: { [v2]: { 'f:power': {} } },
+  });
+  expect(await mergeLamp('v1', 'owned', 'three', { watts: 6 })).toMatchObject({ status: 200 });
+  expect(await ownersOf('owned')).toEqual({
+    one: { [v1]: { 'f:spec': { 'f:replicas': {} } } },
+    three: { [v1]: { 'f:watts': {} } },
+  });
+  reviews.length = 0;
+  expect(await mergeLamp('v1', 'owned', 'three', { watts: 6 })).toMatchObject({ status: 200 });
+  expect(reviews).toEqual([]); // nothing changes
+});
+
+test('what a manager no longer applies goes in the version in which it was applied, unless another one owns it', async () => {
+  const on = { replicas: 2 };
+  await applyLamp('v1', 'moved', 'one', { watts: 4, spec: on });
+  // The same manager goes on in the other version.
+  expect(await applyLamp('v2', 'moved', 'one', { power: 4 })).toMatchObject({ status: 200, body: { power: 4 } });
+  expect(await ownersOf('moved')).toEqual({ one: { [v2]: { 'f:power': {} } } });
+  expect((await server.request('GET', `${lamps('v1')}/moved`)).body['spec']).toBeUndefined();
+  await applyLamp('v2', 'moved', 'one', { power: 4, spec: on });
+  await applyLamp('v1', 'moved', 'two', { watts: 4, spec: on });
+  expect(await applyLamp('v2', 'moved', 'one', {})).toMatchObject({ status: 200, body: { power: 4, spec: on } });
+  expect(await ownersOf('moved')).toEqual({ two: { [v1]: { 'f:watts': {}, 'f:spec': { 'f:replicas': {} } } } });
+  expect(await applyLamp('v2', 'moved', 'two', { spec: on })).toMatchObject({ status: 200, body: { spec: on } });
+  expect((await server.request('GET', `${lamps('v1')}/moved`)).body).not.toHaveProperty('watts');
+});
+
+test('if the webhook fails, an update leaves what other versions own as it is, and an apply fails', async () => {
+  await applyLamp('v2', 'lonely', 'two', { power: 4 });
+  spoil = () => ({ result: { status: 'Failure', message: 'out' } });
+  expect(await mergeLamp('v1', 'lonely', 'one', { watts: 5 })).toMatchObject({ status: 200, body: { watts: 5 } });
+  expect(await ownersOf('lonely')).toEqual({ one: { [v1]: { 'f:watts': {} } }, two: { [v2]: { 'f:power': {} } } });
+  const failed = await applyLamp('v1', 'lonely', 'three', { watts: 6 }, '&force=true');
+  expect(failed).toMatchObject({ status: 500, body: { message: expect.stringContaining('out') } });
+});
+
 test('subresources are read and written in both versions', async () => {
   await create('v1', 'parts', { watts: 2, spec: { replicas: 2 } });
   const path = (of: string, part: string): string => `${lamps(of)}/parts/${part}`;
