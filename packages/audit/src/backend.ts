@@ -33,7 +33,7 @@ export interface AuditBackend {
 export const auditModes = ['batch', 'blocking', 'blocking-strict'] as const;
 export type AuditMode = (typeof auditModes)[number];
 
-export interface BackendOptions extends Omit<EventQueueOptions, 'charactersMax' | 'lost'> {
+export interface BackendOptions extends Omit<EventQueueOptions, 'charactersMax' | 'lost' | 'sent'> {
   readonly mode: AuditMode;
   /** Format of the events. */
   readonly format: 'json' | 'legacy';
@@ -45,6 +45,8 @@ export interface BackendOptions extends Omit<EventQueueOptions, 'charactersMax' 
 export interface BackendMeasures {
   /** Events were lost. */
   lost(error: unknown, events: number): void;
+  /** The backend accepted a batch. */
+  sent(): void;
 }
 
 /** Fits some thousand events of the level Metadata, or a few of the largest objects. */
@@ -58,7 +60,7 @@ const closeMs = 10_000;
 export function openBackend(options: BackendOptions): AuditBackend & { readonly queuedEvents: number } {
   const { mode, format, eventCharactersMax, measures } = options;
   const lost = (error: unknown, events: number): void => measures.lost(error, events);
-  const queue = new EventQueue({ ...options, charactersMax: queuedCharactersMax, lost });
+  const queue = new EventQueue({ ...options, charactersMax: queuedCharactersMax, lost, sent: () => measures.sent() });
   const pending = new Set<Promise<unknown>>();
 
   /** Undefined if the event is too large even without its objects. */

@@ -23,6 +23,7 @@ function openQueue(options: Partial<EventQueueOptions> = {}) {
       sends.push({ resolve, reject });
       return promise;
     },
+    sent: () => {},
     lost: (error, events) => void lost.push({ error: String(error), events }),
     ...options,
   });

@@ -18,6 +18,8 @@ export interface EventQueueOptions {
   send(events: readonly string[]): Promise<void>;
   /** Called with the number of lost events. */
   readonly lost: (error: unknown, events: number) => void;
+  /** Called for each batch that the backend accepted. */
+  readonly sent: () => void;
 }
 
 export interface BatchOptions {
@@ -244,7 +246,10 @@ export class EventQueue {
       if (this.#events === 0 && this.#isClosing) this.#empty.resolve();
     };
     this.#options.send(batch.map(({ text }) => text)).then(
-      () => ended(true),
+      () => {
+        this.#options.sent();
+        ended(true);
+      },
       (error: unknown) => {
         // Events lost at closing are already counted.
         if (!this.#isClosed) this.#options.lost(error, batch.length);

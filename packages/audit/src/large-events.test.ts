@@ -19,7 +19,7 @@ afterEach(() => close());
 function openLog(): { readonly log: RotatingLog; readonly writtenBytes: () => number } {
   let writtenBytes = 0;
   const file = {
-    sizeBytes: 0,
+    size: async () => 0,
     write: async (bytes: Buffer) => {
       await new Promise(setImmediate);
       writtenBytes += bytes.length;
@@ -43,6 +43,7 @@ function openLog(): { readonly log: RotatingLog; readonly writtenBytes: () => nu
     backupsMax: 0,
     ageDaysMax: 0,
     compress: false,
+    foundOtherWriter: () => {},
     rotationFailed: (error) => {
       throw error;
     },
@@ -68,7 +69,7 @@ test.each(['batch', 'blocking'] as const)('large events in mode %s never hold th
     batch: { dueEvents: 1, waitMs: 0, eventsMax: Number.POSITIVE_INFINITY, charactersMax: 256 * 1024 },
     throttle: undefined,
     send: (lines) => log.append(lines),
-    measures: { lost: (error) => void lost.push(error) },
+    measures: { lost: (error) => void lost.push(error), sent: () => {} },
   };
   const backend = openBackend(options);
   close = () => backend.close();

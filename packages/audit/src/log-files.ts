@@ -12,8 +12,8 @@ export interface LogFiles {
 }
 
 export interface LogFile {
-  /** Size when the file was opened. */
-  readonly sizeBytes: number;
+  /** 0 for standard output. */
+  size(): Promise<number>;
   /** Writes some of the bytes and returns how many. Rejects with EAGAIN if none can be written now. */
   write(bytes: Buffer): Promise<number>;
   /** Truncates the file to this size. */

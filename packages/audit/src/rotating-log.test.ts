@@ -20,7 +20,7 @@ const files: LogFiles = {
     if (failsToOpen) throw failing('EACCES');
     if (!contents.has(file)) contents.set(file, '');
     return {
-      sizeBytes: contents.get(file)?.length ?? 0,
+      size: async () => contents.get(file)?.length ?? 0,
       write: async (bytes) => {
         const next = writes.shift();
         if (typeof next === 'string') throw failing(next);
@@ -65,6 +65,7 @@ async function openLog(options: Partial<RotatingLogOptions> = {}): Promise<Rotat
     ageDaysMax: 0,
     compress: false,
     rotationFailed: (error) => void failures.push(String(error)),
+    foundOtherWriter: () => void failures.push('another writer'),
     ...options,
   });
   await log.open();
@@ -80,6 +81,20 @@ describe('A log', () => {
     await log.append(['a', 'b']);
     await log.append(['c']);
     expect(all()).toEqual({ '/logs/audit.log': 'a\nb\nc\n' });
+  });
+
+  test('reports another process that writes to the file, and knows its size', async () => {
+    const log = await openLog({ fileBytesMax: 100 });
+    await log.append(['a']);
+    clock.advance(10_000);
+    await log.append(['b']);
+    expect(failures).toEqual([]);
+    contents.set('/logs/audit.log', `${contents.get('/logs/audit.log')}${'x'.repeat(96)}\n`);
+    clock.advance(10_000);
+    await log.append(['c']);
+    await log.append(['d']);
+    expect(failures).toEqual(['another writer']);
+    expect(Object.keys(all())).toHaveLength(2);
   });
 
   test('holds a batch that is larger than the usual buffer, and one with multi-byte characters', async () => {

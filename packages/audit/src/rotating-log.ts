@@ -15,8 +15,12 @@ export interface RotatingLogOptions {
   readonly compress: boolean;
   /** Called if rotation fails; no events are lost. */
   readonly rotationFailed: (error: unknown) => void;
+  /** Called if another process appends to the file, too: each would rotate what the other writes. */
+  readonly foundOtherWriter: () => void;
 }
 
+/** How often the size is compared with what was written. */
+const checkMs = 10_000;
 const dayMs = 24 * 60 * 60 * 1_000;
 /** UTF-8 bytes per UTF-16 code unit. */
 const bytesPerCharacterMax = 3;
@@ -31,6 +35,9 @@ export class RotatingLog {
   readonly #isStandardOutput: boolean;
   #file: LogFile | undefined;
   #sizeBytes = 0;
+  /** Reported once. */
+  #hasOtherWriter = false;
+  #nextCheckMs = Number.NEGATIVE_INFINITY;
   /** Reused by all writes: allocating it each time costs as much as creating the events. */
   #scratch: Buffer | undefined;
   /** The running clean-up; one at a time. */
@@ -52,6 +59,7 @@ export class RotatingLog {
     const bytes = this.#encode(lines);
     if (await this.#isFull(bytes.length)) await this.#rotate();
     const file = await this.#ensureOpen();
+    await this.#checkSize(file);
     try {
       for (let written = 0; written < bytes.length; ) written += await this.#write(file, bytes.subarray(written));
       this.#sizeBytes += bytes.length;
@@ -95,9 +103,19 @@ export class RotatingLog {
     if (this.#file) return this.#file;
     const { files } = this.#options;
     const file = this.#isStandardOutput ? files.standardOutput() : await files.open(this.#options.path);
-    this.#sizeBytes = file.sizeBytes;
+    this.#sizeBytes = await file.size();
     this.#file = file;
     return file;
+  }
+
+  async #checkSize(file: LogFile): Promise<void> {
+    const { clock, foundOtherWriter } = this.#options;
+    if (this.#isStandardOutput || clock.monotonicMs() < this.#nextCheckMs) return;
+    this.#nextCheckMs = clock.monotonicMs() + checkMs;
+    const sizeBytes = await file.size();
+    if (sizeBytes > this.#sizeBytes && !this.#hasOtherWriter) foundOtherWriter();
+    this.#hasOtherWriter ||= sizeBytes > this.#sizeBytes;
+    this.#sizeBytes = sizeBytes;
   }
 
   async #isFull(moreBytes: number): Promise<boolean> {

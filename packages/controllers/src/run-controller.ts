@@ -1,7 +1,13 @@
 import type { Signer } from '@cluster-apiserver/certificates';
 import { asError, type Clock, type Random } from '@cluster-apiserver/base';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
-import type { ApiSnapshot, CachedObject, LiveApi, Resource } from '@cluster-apiserver/registry';
+import {
+  type ApiSnapshot,
+  type CachedObject,
+  isStorageUnavailable,
+  type LiveApi,
+  type Resource,
+} from '@cluster-apiserver/registry';
 import { type Call, type ItemChange, type Revision, textOfItemKey } from '@cluster-apiserver/storage';
 import type { Log } from '@cluster-apiserver/telemetry';
 import type { ObjectIdentity } from './change-object.ts';
@@ -91,7 +97,12 @@ const silentTries = 3;
 /** Logs that reconciling an object failed; it is tried again after a pause. */
 export function logFailure(log: Log, object: string, { tries, cause }: Failure): void {
   const error = asError(cause);
-  if (tries > silentTries) log.warn('reconciling an object failed; retrying', { object, tries, error });
+  if (tries > silentTries && !isStorageUnavailable(cause))
+    log.warn(
+      'reconciling an object failed; retrying',
+      'read the error; it goes on by itself when the cause is removed',
+      { object, tries, error },
+    );
   else log.debug(2, 'reconciling an object failed; retrying', { object, tries, error });
 }
 

@@ -29,8 +29,8 @@ export function createRecordedLog(): { readonly log: Log; readonly events: Logge
   };
   const log: Log = {
     info: add,
-    warn: add,
-    error: add,
+    warn: (message, _, fields) => add(message, fields),
+    error: (message, _, fields) => add(message, fields),
     debug: (_, message, fields) => add(message, typeof fields === 'function' ? fields() : fields),
     verbosity: 2,
     withName: () => log,

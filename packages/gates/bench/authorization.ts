@@ -58,7 +58,7 @@ const webhook = (texts: readonly string[]): Authorizer =>
       rejected: () => {},
       conditions: { evaluated: () => {}, excluded: () => {}, failed: () => {} },
     },
-    failed: () => {},
+    reviewed: () => {},
   });
 
 async function measured(what: string, count: number, configured: Authorizer): Promise<void> {

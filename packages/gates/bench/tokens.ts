@@ -29,7 +29,7 @@ const sources = {
     JSON.stringify(place.endsWith('keys') ? published : { issuer: url, jwks_uri: `${url}/keys` }),
   clock,
   signal: new AbortController().signal,
-  failed: () => {},
+  fetched: () => {},
 };
 const keys = new IssuerKeys({ ...sources, address: { url, discoveryUrl: undefined } });
 const signed = createJwtAuthenticator(

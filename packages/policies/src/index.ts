@@ -11,7 +11,6 @@ export {
   staticSuffix,
 } from './static-objects.ts';
 export type { FollowingPlugin } from './policy-sources.ts';
-export type { WebhookFailure } from './webhook/invoke-webhook.ts';
 export { createConditionMeasures, type OpenConditionMeasures } from './condition-measures.ts';
 export { createMutatingPolicyMeasures, createValidatingPolicyMeasures } from './policy-measures.ts';
 export { type AdmissionWebhookMeasures, createAdmissionWebhookMeasures } from './webhook/webhook-measures.ts';

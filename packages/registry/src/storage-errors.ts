@@ -85,6 +85,12 @@ export function toStatusError(error: unknown, scope: ReadScope = 'object'): unkn
   return error;
 }
 
+/** Whether the storage was unavailable, as its own lines in the log say. */
+export const isStorageUnavailable = (error: unknown): boolean =>
+  error instanceof AggregateError
+    ? error.errors.every(isStorageUnavailable)
+    : error instanceof StatusError && error.cause instanceof StorageUnavailableError;
+
 const unreadableCause = (key: string): StatusCause => ({
   reason: 'UnexpectedServerResponse',
   message: 'the stored value cannot be decrypted or decoded',

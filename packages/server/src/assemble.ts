@@ -181,7 +181,13 @@ export async function assemble(
         // Requests drain for seconds, in which another replica can lead already.
         resign();
       },
-      close: () => cleanup.close((what, error) => log.error('closing failed', { what, error: asError(error) })),
+      close: () =>
+        cleanup.close((what, error) =>
+          log.error('closing failed', 'nothing, if the process has ended; its data are in etcd', {
+            what,
+            error: asError(error),
+          }),
+        ),
     };
   } catch (error) {
     await cleanup.close();

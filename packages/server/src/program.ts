@@ -73,16 +73,29 @@ async function serve(flags: ServerFlags): Promise<void> {
   const { clock } = environment;
   const log = openLog(loggingSettingsOf(flags));
   const die = (what: string) => (error: unknown) => {
-    log.error(what, { error: asError(error), stack: asError(error).stack });
+    log.error(
+      'uncaught error; exiting',
+      'report the stack as a bug; whatever started the process must start it again',
+      {
+        what,
+        error: asError(error),
+        stack: asError(error).stack,
+      },
+    );
     process.exit(1);
   };
   // The state is unknown after such an error, so the process exits. Clients cannot cause one: callbacks of their
   // connections run in a guard that closes the connection instead (pipeline/src/listener/callback-guard.ts).
-  process.on('uncaughtException', die('uncaught exception; exiting'));
-  process.on('unhandledRejection', die('unhandled promise rejection; exiting'));
+  process.on('uncaughtException', die('exception'));
+  process.on('unhandledRejection', die('promise rejection'));
   // By default Node prints its warnings to stderr, unformatted and without a stack.
   process.removeAllListeners('warning');
-  process.on('warning', (warning) => log.warn('warning of Node.js', { error: warning, stack: warning.stack }));
+  process.on('warning', (warning) =>
+    log.warn('warning of Node.js', 'report the stack as a bug; the server goes on', {
+      error: warning,
+      stack: warning.stack,
+    }),
+  );
 
   const server = await assemble(flags, environment, log);
   log.info('serving', { version, address: server.host, port: server.port });

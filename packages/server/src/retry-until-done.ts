@@ -1,4 +1,5 @@
 import { backoff, type CleanupStack, type Clock, onAbort, type Random, sleep } from '@cluster-apiserver/base';
+import { isStorageUnavailable } from '@cluster-apiserver/registry';
 
 export interface RetriedWork {
   readonly clock: Clock;
@@ -48,7 +49,7 @@ export function startStartupWork(
       pauses: startupPauses,
       signal,
       work: () => work(signal),
-      failed: (error) => signal.aborted || failed(error),
+      failed: (error) => signal.aborted || isStorageUnavailable(error) || failed(error),
     });
     return !signal.aborted;
   };

@@ -14,5 +14,6 @@ export {
   type Counter,
   type Histogram,
 } from './metrics.ts';
+export { createOutages, type OutageMessages, type Outages } from './outages.ts';
 export { openTracer } from './open-tracer.ts';
 export type { DropReason, OpenTracer, RequestSpan, Tracer, TracerMeasures } from './tracer.ts';

@@ -19,13 +19,13 @@ describe('A line', () => {
 
   test('has the form of klog, with a component in the place of file and line', () => {
     const log = open({ verbosity: 2 }).withName('etcd');
-    log.error('request failed', { verb: 'get', left: undefined, attempts: 3, again: false, error: failure });
+    log.error('request failed', 'act', { verb: 'get', left: undefined, attempts: 3, again: false, error: failure });
     clock.advance(3_723_045);
-    log.warn('slow');
+    log.warn('slow', 'act');
     log.debug(2, 'detail');
     expect(lines).toEqual([
-      'E0101 00:00:00.000000    4711 etcd] "request failed" verb="get" attempts=3 again=false err="no answer: TypeError: refused"\n',
-      'W0101 01:02:03.045000    4711 etcd] "slow"\n',
+      'E0101 00:00:00.000000    4711 etcd] "request failed" verb="get" attempts=3 again=false err="no answer: TypeError: refused" remedy="act"\n',
+      'W0101 01:02:03.045000    4711 etcd] "slow" remedy="act"\n',
       'I0101 01:02:03.045000    4711 etcd] "detail"\n',
     ]);
   });
@@ -33,7 +33,7 @@ describe('A line', () => {
   test("has the members of kube-apiserver's JSON, and its severity", () => {
     const log = open({ format: 'json', verbosity: 2 });
     log.debug(2, 'shown', { n: 1, unmeasured: Number.NaN });
-    log.withName('etcd').error('request failed', { error: failure });
+    log.withName('etcd').error('request failed', 'act', { error: failure });
     expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
       { ts: new2026, level: 'info', logger: 'server', msg: 'shown', v: 2, n: 1, unmeasured: 'NaN' },
       {
@@ -43,6 +43,7 @@ describe('A line', () => {
         msg: 'request failed',
         v: 0,
         err: 'no answer: TypeError: refused',
+        remedy: 'act',
       },
     ]);
   });
@@ -124,26 +125,26 @@ describe.each(['text', 'json'] as const)('Untrusted text in the format %s', (for
 
 test('credentials inside messages and errors are hidden', () => {
   const log = open();
-  log.warn('header was Bearer hush', { error: new Error('-----BEGIN PRIVATE KEY-----\nhush') });
+  log.warn('header was Bearer hush', 'act', { error: new Error('-----BEGIN PRIVATE KEY-----\nhush') });
   expect(lines.join('')).not.toContain('hush');
 });
 
 describe('A log that clients can fill', () => {
   test('writes a hundred lines with one message at once, then one per second with the number of suppressed lines', () => {
     const log = open();
-    for (let count = 0; count < 1_000; count++) log.warn('authentication failed', { count });
+    for (let count = 0; count < 1_000; count++) log.warn('authentication failed', 'act', { count });
     expect(lines).toHaveLength(100);
     expect(log.omitted).toEqual({ rate_limit: 900, backlog: 0, output_error: 0 });
     clock.advance(1_000);
-    log.warn('authentication failed', { count: 1_000 });
-    log.warn('authentication failed', { count: 1_001 });
+    log.warn('authentication failed', 'act', { count: 1_000 });
+    log.warn('authentication failed', 'act', { count: 1_001 });
     expect(lines).toHaveLength(101);
-    expect(lines.at(-1)).toContain('"authentication failed" count=1000 suppressed=900');
+    expect(lines.at(-1)).toContain('"authentication failed" count=1000 remedy="act" suppressed=900');
   });
 
   test('reports suppressed lines even if no line follows', () => {
     const log = open();
-    for (let count = 0; count < 150; count++) log.warn('authentication failed');
+    for (let count = 0; count < 150; count++) log.warn('authentication failed', 'act');
     clock.advance(10_000);
     expect(lines.at(-1)).toContain('"authentication failed" suppressed=50');
     expect(clock.waiting).toBe(0);
@@ -151,9 +152,9 @@ describe('A log that clients can fill', () => {
 
   test('does not limit other messages, other components and debug lines', () => {
     const log = open({ verbosity: 1 });
-    for (let count = 0; count < 200; count++) log.warn('request failed');
-    log.error('etcd unreachable');
-    log.withName('etcd').warn('request failed');
+    for (let count = 0; count < 200; count++) log.warn('request failed', 'act');
+    log.error('etcd unreachable', 'act');
+    log.withName('etcd').warn('request failed', 'act');
     for (let count = 0; count < 200; count++) log.debug(1, 'detail');
     expect(lines.filter((line) => line.includes('etcd unreachable'))).toHaveLength(1);
     expect(lines.filter((line) => line.includes('etcd] "request failed"'))).toHaveLength(1);
@@ -162,13 +163,19 @@ describe('A log that clients can fill', () => {
 
   test('bounds the number of messages that it tracks', () => {
     const log = open();
-    for (let count = 0; count < 1_000; count++) log.warn(`message ${count}`);
+    for (let count = 0; count < 1_000; count++) log.warn(`message ${count}`, 'act');
     expect(lines).toHaveLength(256 + 100);
   });
 });
 
 describe('A log that could not write some lines', () => {
-  const texts = (): string[] => lines.map((line) => line.slice(line.indexOf(']') + 2).trim());
+  const texts = (): string[] =>
+    lines.map((line) =>
+      line
+        .slice(line.indexOf(']') + 2)
+        .replace(/ remedy=.*/, '')
+        .trim(),
+    );
 
   test('reports how many lines were dropped because the reader was too slow', () => {
     let full = true;

@@ -7,9 +7,12 @@ import { type LogEntry, formatJsonLine, type LogFields, type Severity, createTex
  */
 export interface Log {
   info(message: string, fields?: LogFields): void;
-  warn(message: string, fields?: LogFields): void;
-  /** Errors in fields are printed with their causes, outermost first. */
-  error(message: string, fields?: LogFields): void;
+  /**
+   * Warnings and errors say what an operator does about them. docs/messages.md lists both, so they are literals. Errors in
+   * fields are printed with their causes, outermost first.
+   */
+  warn(message: string, remedy: string, fields?: LogFields): void;
+  error(message: string, remedy: string, fields?: LogFields): void;
   /**
    * Written only if the verbosity reaches the level. A function for `fields` defers their computation until many lines are
    * formatted together.
@@ -48,7 +51,7 @@ const createDroppedEntry = (count: number): LogEntry => ({
   level: 0,
   component: 'log',
   message: 'log lines dropped',
-  fields: { count },
+  fields: { count, remedy: 'make the reader of standard error faster, or lower --v: docs/logs.md' },
 });
 
 export function createLog(options: LogOptions): Log {
@@ -80,8 +83,8 @@ export function createLog(options: LogOptions): Log {
   };
   const withName = (component: string): Log => ({
     info: (message, fields) => logLimited('info', component, message, fields),
-    warn: (message, fields) => logLimited('warning', component, message, fields),
-    error: (message, fields) => logLimited('error', component, message, fields),
+    warn: (message, remedy, fields) => logLimited('warning', component, message, { ...fields, remedy }),
+    error: (message, remedy, fields) => logLimited('error', component, message, { ...fields, remedy }),
     // Not rate-limited: operators enable these lines explicitly.
     debug: (level, message, fields = {}) => {
       if (level > verbosity) return;

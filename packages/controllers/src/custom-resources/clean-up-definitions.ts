@@ -86,10 +86,14 @@ class Cleaner implements Reconciler {
         throw failures[0];
       }
       if (unreadable > 0)
-        log.warn('definition has unreadable objects; it stays until they are repaired or deleted', {
-          definition: item.name,
-          unreadable,
-        });
+        log.warn(
+          'definition has unreadable objects; it stays until they are repaired or deleted',
+          'configure the key that encrypted them, or delete their keys from etcd: docs/troubleshooting.md',
+          {
+            definition: item.name,
+            unreadable,
+          },
+        );
       if (held + unreadable > 0) return;
     }
     await this.#release(item, completed);

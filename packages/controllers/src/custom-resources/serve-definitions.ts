@@ -62,11 +62,15 @@ export class ServedDefinitions {
       pauses,
       work: (key) => this.#serve(key),
       failed: (key, { tries, cause }) =>
-        log.warn('serving a custom resource failed; retrying', {
-          definition: textOfItemKey(key),
-          tries,
-          error: asError(cause),
-        }),
+        log.warn(
+          'serving a custom resource failed; retrying',
+          'read the error; the conditions of the CustomResourceDefinition tell whether its schema is accepted',
+          {
+            definition: textOfItemKey(key),
+            tries,
+            error: asError(cause),
+          },
+        ),
       measures: { queued: () => {}, added: () => {}, began: () => () => {} },
     });
     this.#unfollow = followAll([definitions], {
@@ -77,7 +81,12 @@ export class ServedDefinitions {
         this.#add(key);
       },
       interrupted: () => this.#enqueueAll(),
-      failed: (error) => log.error('following the definitions failed', { error: asError(error) }),
+      failed: (error) =>
+        log.error(
+          'following the definitions failed',
+          'restart this replica, and report the error as a bug: it serves the definitions that it knew',
+          { error: asError(error) },
+        ),
     });
     this.#enqueueAll();
   }

@@ -207,6 +207,7 @@ class GarbageCollector {
     this.#unreadableReports++;
     this.#options.log.warn(
       'stored object unreadable; garbage collection of its owners and dependents waits until it is repaired or deleted',
+      'configure the key that encrypted it, or delete the key from etcd: docs/troubleshooting.md',
       { key: storageKey(resource, item.key), error: asError(item.unreadable) },
     );
   }

@@ -91,10 +91,14 @@ class NamespaceDrainer implements Reconciler {
     await writeConditions(this.#namespaces, found, content, clock.now(), call());
     const failures = content.failures.join('; ');
     if (content.unreadable > 0)
-      log.warn('namespace contains unreadable objects; it stays Terminating until they are repaired or deleted', {
-        namespace,
-        failures,
-      });
+      log.warn(
+        'namespace contains unreadable objects; it stays Terminating until they are repaired or deleted',
+        'configure the key that encrypted them, or delete their keys from etcd: docs/troubleshooting.md',
+        {
+          namespace,
+          failures,
+        },
+      );
     else
       log.debug(2, 'namespace is not empty yet', {
         namespace,
@@ -128,10 +132,14 @@ class NamespaceDrainer implements Reconciler {
   #noteNamespace(key: string, item: CachedObject | undefined): void {
     if (item?.unreadable && this.#unreadableReports < unreadableReportsMax) {
       this.#unreadableReports++;
-      this.#options.log.warn('stored namespace unreadable; it is not drained until it is repaired', {
-        namespace: textOfItemKey(key),
-        error: asError(item.unreadable),
-      });
+      this.#options.log.warn(
+        'stored namespace unreadable; it is not drained until it is repaired',
+        'configure the key that encrypted it: docs/encryption.md',
+        {
+          namespace: textOfItemKey(key),
+          error: asError(item.unreadable),
+        },
+      );
     }
     if (terminatingNamespace(readable(item))) {
       if (this.#terminating.has(key)) return;

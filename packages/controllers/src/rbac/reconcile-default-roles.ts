@@ -48,7 +48,11 @@ export async function reconcileDefaultRoles(options: DefaultRoleOptions): Promis
     try {
       const result = await reconcile(resource, name, expected, merge, options.call);
       if (result === 'protected')
-        log.warn('default role or binding is out of date and protected by its autoupdate annotation', { kind, name });
+        log.warn(
+          'default role or binding is out of date and protected by its autoupdate annotation',
+          'compare it with a role of another cluster, or remove the annotation: docs/authorization.md',
+          { kind, name },
+        );
       else if (result === 'unreadable') unreadable.push(`${kind}/${name}`);
       else if (result !== 'unchanged') log.debug(1, 'reconciled default role or binding', { kind, name, result });
     } catch (error) {
@@ -65,10 +69,14 @@ export async function reconcileDefaultRoles(options: DefaultRoleOptions): Promis
   }
   // With a wrong key all of them are.
   if (unreadable.length > 0)
-    log.warn('default roles or bindings unreadable; they grant nothing until they are repaired or deleted', {
-      count: unreadable.length,
-      first: unreadable[0],
-    });
+    log.warn(
+      'default roles or bindings unreadable; they grant nothing until they are repaired or deleted',
+      'configure the key that encrypted them, --encryption-provider-config: docs/encryption.md',
+      {
+        count: unreadable.length,
+        first: unreadable[0],
+      },
+    );
   if (failures.length > 0) throw new AggregateError(failures, `${failures.length} default roles were not written`);
 }
 

@@ -104,7 +104,7 @@ export function scriptedWebhook(
         failed: () => count('conditions failed'),
       },
     },
-    failed: (error) => scripted.failures.push(error),
+    reviewed: (error) => error && scripted.failures.push(error),
     ...options,
   });
   return Object.assign(scripted, { authorizer });

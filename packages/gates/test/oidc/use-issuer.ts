@@ -72,7 +72,7 @@ export function useIssuer(): Issuer {
       },
       clock,
       signal: stopped.signal,
-      failed: () => {},
+      fetched: () => {},
     };
     const configured: JwtIssuer = {
       issuer: { url: provider.url, audiences: ['cluster'] },

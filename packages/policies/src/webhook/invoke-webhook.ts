@@ -12,16 +12,8 @@ import { createCallFailure, WebhookCallError, WebhookDenialError } from './error
 
 export interface InvokeOptions extends CallOptions {
   readonly measures: AdmissionWebhookMeasures;
-  /** Reports a call that failed. */
-  readonly failed: (failure: WebhookFailure) => void;
-}
-
-export interface WebhookFailure {
-  readonly webhook: string;
-  readonly configuration: string;
-  /** Whether the request went on. */
-  readonly isIgnored: boolean;
-  readonly error: Error;
+  /** Reports a call, with the error of one that failed. */
+  readonly reportCall: (webhook: CompiledWebhook, error: Error | undefined) => void;
 }
 
 /**
@@ -57,10 +49,10 @@ export async function invokeWebhook<T>(
   webhook: CompiledWebhook,
   context: AdmissionContext,
   failedOpenKey: string,
-  { measures, failed, clock }: InvokeOptions,
+  { measures, reportCall, clock }: InvokeOptions,
   work: () => Promise<T>,
 ): Promise<T | undefined> {
-  const { name, configuration, isIgnoredOnFailure } = webhook;
+  const { name, isIgnoredOnFailure } = webhook;
   const { operation } = context;
   const { latency } = context.call;
   const startMs = clock.monotonicMs();
@@ -70,11 +62,13 @@ export async function invokeWebhook<T>(
   try {
     const value = await work();
     called(false, 200);
+    reportCall(webhook, undefined);
     return value;
   } catch (error) {
     if (error instanceof WebhookDenialError) {
       const { status } = error;
       called(true, status.code);
+      reportCall(webhook, undefined);
       measures.rejected(name, operation, 'no_error', status.code);
       throw status;
     }
@@ -84,7 +78,7 @@ export async function invokeWebhook<T>(
       throw error;
     }
     called(!isIgnoredOnFailure, error.code);
-    failed({ webhook: name, configuration, isIgnored: isIgnoredOnFailure, error });
+    reportCall(webhook, error);
     if (!isIgnoredOnFailure) {
       measures.rejected(name, operation, 'calling_webhook_error', error.code);
       throw createCallFailure(name, error);

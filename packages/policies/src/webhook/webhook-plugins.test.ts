@@ -93,7 +93,7 @@ const options = (...webhooks: MutatingWebhook[]) => ({
     failedOpen: (name: string) => void counted.push(`failed open ${name}`),
     conditions: { evaluated: () => {}, excluded: () => {}, failed: () => {} },
   },
-  failed: ({ webhook: name }: { readonly webhook: string }) => void failures.push(name),
+  reportCall: ({ name }: { readonly name: string }, error: Error | undefined) => void (error && failures.push(name)),
   staticObjects: undefined,
   compileFailed: (error: unknown) => {
     throw error;

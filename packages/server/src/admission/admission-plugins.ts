@@ -61,7 +61,11 @@ export async function openAdmission(
     if (deprecatedAdmissionPlugins.has(plugin))
       log
         .withName('admission')
-        .warn('admission plugin is deprecated; remove it from --enable-admission-plugins', { plugin });
+        .warn(
+          'admission plugin is deprecated; remove it from --enable-admission-plugins',
+          'replace it as its documentation says: docs/admission.md',
+          { plugin },
+        );
   const conditionMeasures = createConditionMeasures(metrics);
   const openManifests = createManifestOpener(configuration, context, cleanup);
   const clusterState = createClusterState({ api, authorizer });

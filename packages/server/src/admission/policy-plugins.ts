@@ -55,7 +55,11 @@ export async function openPolicyPlugin(
     compileFailed: (error) =>
       log
         .withName('admission')
-        .error('compiling admission policies failed; trying again', { kind: policyKind, error: asError(error) }),
+        .error(
+          'compiling admission policies failed; trying again',
+          'report the error as a bug if it repeats; requests are decided by the policies before',
+          { kind: policyKind, error: asError(error) },
+        ),
   });
   cleanup.defer(policyKind, () => plugin.close());
   return plugin;

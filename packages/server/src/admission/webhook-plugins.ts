@@ -13,13 +13,13 @@ import {
   type WebhookPluginOptions,
 } from '@cluster-apiserver/policies';
 import type { LiveApi } from '@cluster-apiserver/registry';
-import type { Log, Metrics } from '@cluster-apiserver/telemetry';
+import { createOutages, type Log, type Metrics } from '@cluster-apiserver/telemetry';
 import type { AdmissionSettings } from './admission-settings.ts';
 import { requireStaticWebhooks } from './read-static-manifests.ts';
 import type { OpenManifests } from './static-manifests.ts';
 
 /** Shared by both webhook plugins. */
-export interface WebhookCalls extends Pick<WebhookPluginOptions, 'clients' | 'failed'> {
+export interface WebhookCalls extends Pick<WebhookPluginOptions, 'clients' | 'reportCall'> {
   readonly measures: Readonly<Record<'admit' | 'validating', AdmissionWebhookMeasures>>;
 }
 
@@ -61,16 +61,21 @@ export function openWebhookCalls(
   },
   cleanup: CleanupStack,
 ): WebhookCalls {
+  const outages = createOutages(log.withName('admission'), clock, {
+    severity: 'warning',
+    began: 'admission webhook failed',
+    remedy:
+      'check the program behind the webhook, or delete its configuration; failurePolicy decides meanwhile: docs/admission.md',
+    ended: 'admission webhook answers again',
+    steadyMs: 10_000,
+  });
   return {
     clients: openWebhookClients('admission webhooks', services, clock, cleanup),
     measures: createAdmissionWebhookMeasures(metrics, conditionMeasures),
-    failed: ({ webhook, configuration, isIgnored, error }) =>
-      log.warn('admission webhook failed', {
-        webhook,
-        configuration,
-        failurePolicy: isIgnored ? 'Ignore' : 'Fail',
-        error: asError(error),
-      }),
+    reportCall: ({ name: webhook, configuration, isIgnoredOnFailure }, error) =>
+      error
+        ? outages.failed({ webhook, configuration }, { failurePolicy: isIgnoredOnFailure ? 'Ignore' : 'Fail', error })
+        : outages.succeeded({ webhook, configuration }),
   };
 }
 
@@ -96,7 +101,7 @@ export async function openWebhookPlugin(
   const { kindName, type, openPlugin } = plugins[name];
   const configurations = api.current.byGroupKind(admissionRegistration.group, kindName);
   if (!configurations) return undefined;
-  const { clients, failed, measures } = webhookCalls;
+  const { clients, reportCall, measures } = webhookCalls;
   const plugin = openPlugin({
     configurations,
     staticObjects: await openManifests(name, [configurations], (manifests) =>
@@ -105,11 +110,15 @@ export async function openWebhookPlugin(
     cluster: clusterState,
     clients,
     measures: measures[type],
-    failed,
+    reportCall,
     clock,
     random,
     compileFailed: (error) =>
-      log.error('compiling admission webhooks failed; trying again', { kind: kindName, error: asError(error) }),
+      log.error(
+        'compiling admission webhooks failed; trying again',
+        'report the error as a bug if it repeats; requests are decided by the configurations before',
+        { kind: kindName, error: asError(error) },
+      ),
   });
   cleanup.defer(name, () => plugin.close());
   return plugin;

@@ -95,7 +95,13 @@ export function startSystemNamespaces(
           if (!namespaces.find(name)) await namespaces.create(name, callUntil(clock.monotonicMs() + createTimeoutMs));
       },
       failed: (error) =>
-        log.withName('namespaces').warn('creating the system namespaces failed; retrying', { error: asError(error) }),
+        log
+          .withName('namespaces')
+          .warn(
+            'creating the system namespaces failed; retrying',
+            'read the error; the server is not ready before they exist',
+            { error: asError(error) },
+          ),
     },
     cleanup,
   );

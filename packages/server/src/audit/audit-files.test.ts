@@ -15,7 +15,7 @@ test('a file is created with its directories, for the owner only, and appended t
   const file = path.join(home, 'a', 'b', 'audit.log');
   for (const sizeBytes of [0, 3]) {
     const opened = await auditFiles.open(file);
-    expect(opened.sizeBytes).toBe(sizeBytes);
+    expect(await opened.size()).toBe(sizeBytes);
     await opened.write(Buffer.from('abc'));
     await opened.close();
   }

@@ -18,15 +18,16 @@ export const auditFiles: LogFiles = {
   open: async (file) => {
     await createFolder(path.dirname(file));
     const handle = await openPath(file);
+    await requireFile(handle);
     return {
-      sizeBytes: await getFileSize(handle),
+      size: async () => (await handle.stat()).size,
       write: async (bytes) => (await handle.write(bytes)).bytesWritten,
       truncate: (sizeBytes) => handle.truncate(sizeBytes),
       close: () => handle.close(),
     };
   },
   standardOutput: (): LogFile => ({
-    sizeBytes: 0,
+    size: async () => 0,
     write: (bytes) =>
       new Promise((resolve, reject) => {
         fs.write(stdout, bytes, (error, written) => (error ? reject(error) : resolve(written)));
@@ -68,9 +69,9 @@ async function openPath(file: string): Promise<FileHandle> {
 }
 
 /** Closes the file and throws if it is none that can be rotated. */
-async function getFileSize(handle: FileHandle): Promise<number> {
+async function requireFile(handle: FileHandle): Promise<void> {
   const stats = await handle.stat();
-  if (stats.isFile() || stats.isCharacterDevice()) return stats.size;
+  if (stats.isFile() || stats.isCharacterDevice()) return;
   await handle.close();
   throw new Error(unsupportedFile);
 }

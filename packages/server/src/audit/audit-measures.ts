@@ -1,14 +1,14 @@
 import { asError } from '@cluster-apiserver/base';
 import type { AuditBackend, BackendMeasures } from '@cluster-apiserver/audit';
-import type { Log, Metrics } from '@cluster-apiserver/telemetry';
+import { createOutages } from '@cluster-apiserver/telemetry';
+import type { ServerContext } from '../configuration/context.ts';
 import type { AuditPlugin } from './audit-settings.ts';
 
 const plugins: readonly AuditPlugin[] = ['log', 'webhook'];
 
 /** Counts lost and queued events by backend. */
 export function createBackendMeasures(
-  metrics: Metrics,
-  log: Log,
+  { metrics, log, environment: { clock } }: ServerContext,
   opened: ReadonlyMap<AuditPlugin, AuditBackend & { readonly queuedEvents: number }>,
 ): (plugin: AuditPlugin) => BackendMeasures {
   const errors = metrics.counter({
@@ -25,13 +25,22 @@ export function createBackendMeasures(
     },
     () => Array.from(opened, ([plugin, { queuedEvents }]) => ({ labels: { plugin }, value: queuedEvents })),
   );
+  const outages = createOutages(log.withName('audit'), clock, {
+    severity: 'error',
+    began: 'audit events lost',
+    remedy:
+      'check the disk of --audit-log-path, or the receiver of --audit-webhook-config-file; the mode blocking waits for them: docs/audit.md',
+    ended: 'audit events are recorded again',
+    steadyMs: 10_000,
+  });
   return (plugin) => {
     errors.add({ plugin }, 0);
     return {
       lost: (error, events) => {
         errors.add({ plugin }, events);
-        log.error('audit events lost', { plugin, events, error: asError(error) });
+        outages.failed({ plugin }, { events, error: asError(error) });
       },
+      sent: () => outages.succeeded({ plugin }),
     };
   };
 }

@@ -29,7 +29,10 @@ export async function openAudit(
   const { environment, metrics, log } = context;
   const { clock } = environment;
   if ((toLog !== undefined || toWebhook !== undefined) !== (policyFile !== undefined))
-    log.warn('auditing is disabled: it requires --audit-policy-file and a backend, and one of them is not set');
+    log.warn(
+      'auditing is disabled: it requires --audit-policy-file and a backend, and one of them is not set',
+      'set both --audit-policy-file and --audit-log-path or --audit-webhook-config-file, or neither: docs/audit.md',
+    );
   if (!policyFile) return undefined;
   const policy = await followConfiguration(
     { file: policyFile, name: 'audit_policy', kind: 'Policy', build: (content) => loadAuditPolicy(content) },
@@ -39,7 +42,7 @@ export async function openAudit(
 
   const stopping = new AbortController();
   const opened = new Map<AuditPlugin, ReturnType<typeof openBackend>>();
-  const measuresOf = createBackendMeasures(metrics, log, opened);
+  const measuresOf = createBackendMeasures(context, opened);
   if (toLog) {
     const file = await openLog(toLog, context, cleanup);
     const send = (lines: readonly string[]): Promise<void> => file.append(lines);
@@ -64,7 +67,12 @@ export async function openAudit(
     policy: policy.current,
     backend,
     measures: createAuditMeasures(metrics),
-    report: (error) => log.error('audit event truncated', { error: asError(error) }),
+    report: (error) =>
+      log.error(
+        'audit event truncated',
+        'raise --audit-log-truncate-max-event-size or the flag of the webhook, or lower the level in the policy: docs/audit.md',
+        { error: asError(error) },
+      ),
   });
 }
 
@@ -87,7 +95,18 @@ async function openLog(
     backupsMax,
     ageDaysMax,
     compress,
-    rotationFailed: (error) => log.error('rotation of the audit log failed', { path, error: asError(error) }),
+    foundOtherWriter: () =>
+      log.warn(
+        'another process writes to the audit log file',
+        'give each replica an --audit-log-path of its own: they rotate and truncate each other: docs/audit.md',
+        { file: path },
+      ),
+    rotationFailed: (error) =>
+      log.error(
+        'rotation of the audit log failed',
+        'check the space and the rights of the directory; events are still written to the same file',
+        { path, error: asError(error) },
+      ),
   });
   try {
     await file.open();

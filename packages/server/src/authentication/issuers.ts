@@ -17,6 +17,7 @@ import {
   createJwtAuthenticator,
   type TokenAuthenticator,
 } from '@cluster-apiserver/gates';
+import { createOutages } from '@cluster-apiserver/telemetry';
 import type { AuthenticationSettings } from './authentication-settings.ts';
 import { loadEgress } from './egress.ts';
 import type { ServerContext } from '../configuration/context.ts';
@@ -112,8 +113,15 @@ function createTokensFactory(
 ): CreateTokens {
   const stopped = new AbortController();
   cleanup.defer('questions to issuers', () => stopped.abort(new Error('the server stops')));
+  const outages = createOutages(log.withName('authentication'), clock, {
+    severity: 'error',
+    began: 'cannot fetch the keys of an issuer',
+    remedy:
+      'open /.well-known/openid-configuration of the issuer from this machine; its tokens are rejected when the keys are old: docs/authentication.md',
+    ended: 'fetched the keys of an issuer again',
+  });
   const createIssuer = (issuer: Issuer): FetchedIssuer => {
-    const { url, certificateAuthority, egressSelector } = issuer;
+    const { certificateAuthority, egressSelector } = issuer;
     const options = {
       // Keys are fetched every few minutes, so connections are not kept open.
       fetch: createDocumentFetcher(
@@ -122,10 +130,10 @@ function createTokensFactory(
       ),
       clock,
       signal: stopped.signal,
-      failed: (error: unknown) =>
-        log
-          .withName('authentication')
-          .error('cannot fetch the keys of an issuer', { issuer: url, error: asError(error) }),
+      fetched: (of: string, error: unknown) =>
+        error === undefined
+          ? outages.succeeded({ issuer: of })
+          : outages.failed({ issuer: of }, { error: asError(error) }),
     };
     return { keys: new IssuerKeys({ ...options, address: issuer }), distributedClaims: new DistributedClaims(options) };
   };

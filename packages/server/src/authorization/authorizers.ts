@@ -21,6 +21,7 @@ import {
   createWebhookAuthorizer,
   type WebhookMeasures,
 } from '@cluster-apiserver/gates';
+import { createOutages } from '@cluster-apiserver/telemetry';
 import type { Files } from '../environment.ts';
 import type { AuthorizationSettings } from './authorization-settings.ts';
 import type { ServerContext } from '../configuration/context.ts';
@@ -198,6 +199,13 @@ async function openWebhook(
     context,
   );
   opened.defer(`connections to the authorizer ${name}`, connection.close);
+  const outages = createOutages(context.log.withName('authorization'), clock, {
+    severity: 'warning',
+    began: 'authorization webhook failed',
+    remedy: 'check the webhook of this authorizer; failurePolicy decides meanwhile: docs/authorization.md',
+    ended: 'authorization webhook answers again',
+    steadyMs: 10_000,
+  });
   const stopped = new AbortController();
   opened.defer(`questions to the authorizer ${name}`, () => stopped.abort(new Error('the server stops')));
   return createWebhookAuthorizer({
@@ -208,8 +216,8 @@ async function openWebhook(
     random,
     signal: stopped.signal,
     measures,
-    failed: (error) =>
-      context.log.withName('authorization').warn('authorization webhook failed', { authorizer: name, error }),
+    reviewed: (error) =>
+      error ? outages.failed({ authorizer: name }, { error }) : outages.succeeded({ authorizer: name }),
   });
 }
 

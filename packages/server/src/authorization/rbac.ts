@@ -34,7 +34,13 @@ export function openRbac(
   );
   if (resources.length === 0 || !clusterRoles || !clusterRoleBindings) return undefined;
   const failed = (error: unknown): void =>
-    log.withName('rbac').error('indexing roles and bindings failed; rebuilding the index', { error: asError(error) });
+    log
+      .withName('rbac')
+      .error(
+        'indexing roles and bindings failed; rebuilding the index',
+        'report the error as a bug if it repeats; decisions follow the index before',
+        { error: asError(error) },
+      );
   const policy = new FollowedPolicy({ resources, clock, failed });
   cleanup.defer('RBAC policy', () => policy.close());
   const { current, refresh } = policy;
@@ -62,9 +68,15 @@ export function openRbac(
           log: log.withName('rbac'),
         });
       const workFailed = (error: unknown): void =>
-        log.withName('rbac').warn('reconciling default roles and bindings failed; retrying', {
-          error: asError(error instanceof AggregateError ? error.errors[0] : error),
-        });
+        log
+          .withName('rbac')
+          .warn(
+            'reconciling default roles and bindings failed; retrying',
+            'read the error; the server is not ready before the first success',
+            {
+              error: asError(error instanceof AggregateError ? error.errors[0] : error),
+            },
+          );
       void startStartupWork(
         { name: 'default roles', clock, random, ready: filled, work, failed: workFailed },
         cleanup,

@@ -18,10 +18,20 @@ export async function warnOfSettings(
 ): Promise<void> {
   const { clientCaFile, frontProxies, file, tokenFile, tokenWebhook, oidc, serviceAccounts } = authentication;
   if (!storage.encryption)
-    log.withName('encryption').warn('objects are stored unencrypted: --encryption-provider-config is not set');
+    log
+      .withName('encryption')
+      .warn(
+        'objects are stored unencrypted: --encryption-provider-config is not set',
+        'set the flag if etcd or its backups must not reveal what is stored: docs/encryption.md',
+      );
   // Each lets some clients be more than anonymous.
   if (!(clientCaFile ?? frontProxies.caFile ?? file ?? tokenFile ?? tokenWebhook ?? oidc ?? serviceAccounts))
-    log.withName('authentication').warn('no authenticator is configured: all requests are anonymous');
+    log
+      .withName('authentication')
+      .warn(
+        'no authenticator is configured: all requests are anonymous',
+        'set --client-ca-file, --authentication-config or another authenticator: docs/authentication.md',
+      );
   const secretFiles = [
     storage.encryption?.file,
     serving.certificate?.key,
@@ -36,9 +46,17 @@ export async function warnOfSettings(
     try {
       const mode = await files.mode(path);
       if ((mode & readableByAll) !== 0)
-        log.warn('file with secrets is readable by all users of the machine', { flag, file: path });
+        log.warn(
+          'file with secrets is readable by all users of the machine',
+          'chmod 600, or 640 with the group of the server',
+          { flag, file: path },
+        );
     } catch (error) {
-      log.warn('cannot tell who can read a file with secrets', { flag, file: path, error: asError(error) });
+      log.warn('cannot tell who can read a file with secrets', 'check the rights of the file and of its directory', {
+        flag,
+        file: path,
+        error: asError(error),
+      });
     }
   }
 }

@@ -55,10 +55,14 @@ export function startControllers(
         signal,
         work: () => runTerm(term),
         failed: (error) =>
-          controllersLog.error('controller failed; restarting it after a pause', {
-            controller: name,
-            error: asError(error),
-          }),
+          controllersLog.error(
+            'controller failed; restarting it after a pause',
+            'report the error as a bug if it repeats; the other controllers go on',
+            {
+              controller: name,
+              error: asError(error),
+            },
+          ),
       });
     };
     await Promise.all(entries.map(run));
@@ -70,7 +74,11 @@ export function startControllers(
     identity: random.uuid(),
     lead,
     report: ({ key, value }) =>
-      controllersLog.error('removed a leader election key without a lease, which blocked elections', { key, value }),
+      controllersLog.error(
+        'removed a leader election key without a lease, which blocked elections',
+        'find out which program writes below --etcd-prefix: only API servers may',
+        { key, value },
+      ),
   });
   metrics.readAtScrape(
     'gauge',
@@ -104,9 +112,13 @@ function openCompaction(
       if (event.type === 'compacted')
         compactionLog.debug(2, 'compacted the history of etcd', { revision: event.revision });
       else
-        compactionLog.warn('compacting the history of etcd failed; retrying after the interval', {
-          error: asError(event.cause),
-        });
+        compactionLog.warn(
+          'compacting the history of etcd failed; retrying after the interval',
+          'check the health of etcd, and the rights of its user: docs/operate.md',
+          {
+            error: asError(event.cause),
+          },
+        );
     },
   });
 }

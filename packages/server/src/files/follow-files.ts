@@ -118,12 +118,16 @@ export async function followFiles<Content, Value>(
       if (stopped.signal.aborted || text === reported) return;
       for (const record of own) record.failed(error);
       measures?.reloaded('failure');
-      log.error('cannot reload the configuration; keeping the previous one', {
-        configuration,
-        flag,
-        file,
-        error: asError(error),
-      });
+      log.error(
+        'cannot reload the configuration; keeping the previous one',
+        'correct the file; `cluster-apiserver config check` tests it: docs/configuration.md',
+        {
+          configuration,
+          flag,
+          file,
+          error: asError(error),
+        },
+      );
       reported = text;
     }
   };

@@ -27,7 +27,7 @@ test('a check is logged when it begins to fail and when it passes again, and is 
   await probe(undefined);
   expect(lines.map((line) => line.replace(/^(.).*?\] /, '$1 ').trim())).toEqual([
     'I "health check does not pass yet" endpoint="readyz" check="store" err="starting"',
-    'E "health check failed" endpoint="readyz" check="store" err="gone"',
+    'I "health check failed" endpoint="readyz" check="store" err="gone"',
     'I "health check passes again" check="store"',
   ]);
 });

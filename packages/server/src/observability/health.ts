@@ -48,8 +48,8 @@ class HealthLog {
     const before = this.#known.get(check);
     if (before === 'starts' || before === 'fails') return;
     this.#known.set(check, before === 'passes' ? 'fails' : 'starts');
-    if (before === 'passes') this.#log.error('health check failed', { endpoint, check, error });
-    // Every start begins with checks that do not pass, so this is no error.
+    // The cause has a line of its own, and every start begins with checks that do not pass, so this is no error.
+    if (before === 'passes') this.#log.info('health check failed', { endpoint, check, error });
     else this.#log.info('health check does not pass yet', { endpoint, check, error });
   }
 }

@@ -34,10 +34,14 @@ export function startHeapMonitor(
     const { usedBytes, limitBytes } = heap();
     if (!isNear && usedBytes > limitBytes * warnRatio) {
       isNear = true;
-      log.warn('heap nears its limit, at which the process ends; raise --max-old-space-size of Node.js', {
-        usedMiB: Math.round(usedBytes / mebibyte),
-        limitMiB: Math.round(limitBytes / mebibyte),
-      });
+      log.warn(
+        'heap nears its limit, at which the process ends; raise --max-old-space-size of Node.js',
+        'give the process more memory, or lower the number of objects and watches: docs/scaling.md',
+        {
+          usedMiB: Math.round(usedBytes / mebibyte),
+          limitMiB: Math.round(limitBytes / mebibyte),
+        },
+      );
     } else if (usedBytes < limitBytes * clearRatio) isNear = false;
     cancel = clock.after(pollMs, check);
   };

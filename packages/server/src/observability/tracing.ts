@@ -1,6 +1,13 @@
-import { type CleanupStack, unreachable } from '@cluster-apiserver/base';
+import { type CleanupStack, type Clock, unreachable } from '@cluster-apiserver/base';
 import { loadTracingConfiguration, type TracingConfiguration, type TracingEndpoint } from '@cluster-apiserver/config';
-import { type Log, type Metrics, openTracer, type Tracer, type TracerMeasures } from '@cluster-apiserver/telemetry';
+import {
+  createOutages,
+  type Log,
+  type Metrics,
+  openTracer,
+  type Tracer,
+  type TracerMeasures,
+} from '@cluster-apiserver/telemetry';
 import { version } from '../version.ts';
 import type { ServerContext } from '../configuration/context.ts';
 import { type FlagFile, fileOf, withFlagErrors } from '../files/flag-files.ts';
@@ -40,7 +47,7 @@ export async function openTracing(
     clock,
     random,
     measures: createTracerMeasures(metrics),
-    exported: createExportReporter(log, address),
+    exported: createExportReporter(log, clock, address),
   });
   cleanup.defer('tracing', () => tracer.close());
   return tracer;
@@ -77,13 +84,12 @@ function createTracerMeasures(metrics: Metrics): TracerMeasures {
   };
 }
 
-/** Logs once when the collector becomes unreachable and once when it recovers: batches fail every second in between. */
-function createExportReporter(log: Log, endpoint: string): (error: Error | undefined) => void {
-  let isFailing = false;
-  return (error) => {
-    if (isFailing === (error !== undefined)) return;
-    isFailing = error !== undefined;
-    if (error) log.warn('trace collector unreachable; dropping spans', { endpoint, error });
-    else log.info('trace collector reachable again', { endpoint });
-  };
+function createExportReporter(log: Log, clock: Clock, endpoint: string): (error: Error | undefined) => void {
+  const outages = createOutages(log.withName('tracing'), clock, {
+    severity: 'warning',
+    began: 'trace collector unreachable; dropping spans',
+    remedy: 'check the collector at the endpoint of --tracing-config-file; requests are not affected: docs/tracing.md',
+    ended: 'trace collector reachable again',
+  });
+  return (error) => (error ? outages.failed({ endpoint }, { error }) : outages.succeeded({ endpoint }));
 }

@@ -138,7 +138,7 @@ test('an outage of the storage, and a pause of this process, make nobody dead', 
   for (const { store } of [one, two]) store.beforeWrite = fail;
   await run(300_000, one, two);
   expect(seenBy(one)).toBe('one,two');
-  expect(one.log).toMatchObject([{ type: expect.stringContaining('cannot renew') }]);
+  expect(one.log).toEqual([]); // etcd has a line of its own
   for (const { store } of [one, two]) store.beforeWrite = () => {};
   await run(10_000, one);
   expect(seenBy(one)).toBe('one,two');

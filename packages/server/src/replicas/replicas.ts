@@ -14,7 +14,14 @@ import { formatMicroTime, StatusError } from '@cluster-apiserver/model';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { decode } from '@cluster-apiserver/model/schema';
 import { labelValueRule } from '@cluster-apiserver/model/validation';
-import { create, deleteObject, type LiveApi, patch, type StoredObject } from '@cluster-apiserver/registry';
+import {
+  create,
+  deleteObject,
+  isStorageUnavailable,
+  type LiveApi,
+  patch,
+  type StoredObject,
+} from '@cluster-apiserver/registry';
 import { type Call, type Revision, StorageUnavailableError } from '@cluster-apiserver/storage';
 import type { Environment } from '../environment.ts';
 import type { ServerContext } from '../configuration/context.ts';
@@ -157,8 +164,15 @@ export function openReplicas(
         failures = 0;
       } catch (error) {
         pauseMs = nextPause.nextMs();
-        if (++failures === failuresReported)
-          log.withName('replicas').warn('cannot renew the Lease of this replica; retrying', { error: asError(error) });
+        // An outage has a line of its own.
+        if (++failures === failuresReported && !isStorageUnavailable(error))
+          log
+            .withName('replicas')
+            .warn(
+              'cannot renew the Lease of this replica; retrying',
+              'check the rights of the user in etcd, and the admission policies for leases in kube-system',
+              { error: asError(error) },
+            );
       }
       if (isOutdated && failures === 0) continue;
       const waiting = new AbortController();
@@ -201,7 +215,7 @@ function callUnlessUnavailable(listener: () => void): void {
   }
 }
 
-/** The first failures are short unavailabilities of etcd, which is reported by itself. */
+/** The first failures are conflicts with other writers. */
 const failuresReported = 3;
 
 /** 128 bits, as in Kubernetes. */

@@ -41,7 +41,13 @@ export async function openListener(
   const { clock, random, listen } = environment;
   const first = certificate.current();
   const report: ReportFailure = (what, error, request) =>
-    log.withName('listener').error(what, { ...request, error: asError(error), stack: asError(error).stack });
+    log
+      .withName('listener')
+      .error(
+        'a connection failed in the server',
+        'report the stack as a bug; after EMFILE raise the limit of open files: docs/operate.md',
+        { what, ...request, error: asError(error), stack: asError(error).stack },
+      );
   const measures = createListenerMeasures(metrics);
   const logRefusal = createRefusalLog(log);
   const listener = await withListenErrors(() =>

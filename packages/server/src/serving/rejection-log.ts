@@ -13,9 +13,15 @@ export function withRejectionLog(measures: InFlightMeasures, log: Log, clock: Cl
     requests++;
     const nowMs = clock.monotonicMs();
     if (nowMs - loggedMs < periodMs) return;
-    log.withName('http').warn('rejecting requests with 429: too many in flight, or too many watches of a user', {
-      requests,
-    });
+    log
+      .withName('http')
+      .warn(
+        'rejecting requests with 429: too many in flight, or too many watches of a user',
+        'find the client in the audit log or at --v=2, or raise --max-requests-inflight: docs/scaling.md',
+        {
+          requests,
+        },
+      );
     loggedMs = nowMs;
     requests = 0;
   };

@@ -98,22 +98,30 @@ export function createRequestHandler(
 const createFaultReporter =
   (log: Log): ReportFault =>
   (error, { request, auditId }) =>
-    log.withName('http').error('internal error', {
-      method: request.method,
-      path: request.target.split('?', 1)[0],
-      'audit-ID': auditId,
-      error: asError(error),
-      stack: asError(error).stack,
-    });
+    log
+      .withName('http')
+      .error(
+        'internal error',
+        'report the stack as a bug; the client was answered with 500, and other requests go on',
+        {
+          method: request.method,
+          path: request.target.split('?', 1)[0],
+          'audit-ID': auditId,
+          error: asError(error),
+          stack: asError(error).stack,
+        },
+      );
 
 const createRejectionReporter =
   (log: Log): ReportRejection =>
   (error, { request, auditId }) =>
-    log.withName('authentication').warn('authentication failed', {
-      'audit-ID': auditId,
-      srcIP: request.remoteAddress,
-      error,
-    });
+    log
+      .withName('authentication')
+      .warn('authentication failed', 'the credentials of this client are invalid or expired: docs/troubleshooting.md', {
+        'audit-ID': auditId,
+        srcIP: request.remoteAddress,
+        error,
+      });
 
 const createOpenWatches = (maxPerUser: number, clock: Clock, log: Log): OpenWatches =>
   new OpenWatches({

@@ -16,7 +16,7 @@ export function createRequestLog(all: Log): RequestLog {
     ended: (request) => {
       const seen = capture(request);
       if (logsAll) log.debug(everyRequest, 'HTTP', isLong(seen) ? toFields(seen) : () => toFields(seen));
-      if (request.slow === 'request' && !isProbe(seen.target)) log.info('slow request', toFields(seen));
+      if (request.slow === 'request' && !isExplained(seen)) log.info('slow request', toFields(seen));
       if (request.slow === 'response') log.info('slow response', toFields(seen));
     },
   };
@@ -31,8 +31,11 @@ const heldCharactersMax = 2_048;
 const isLong = ({ target, userAgent = '' }: ReturnType<typeof capture>): boolean =>
   target.length + userAgent.length > heldCharactersMax;
 
-/** A failing check of a probe takes its time, and has a line of its own. */
-const isProbe = (target: string): boolean => /^\/(?:readyz|livez|healthz)(?:[/?]|$)/.test(target);
+/** What a failing check of a probe or an unavailable backend takes: both have lines of their own. */
+const isExplained = ({ target, status }: ReturnType<typeof capture>): boolean =>
+  status === httpUnavailable || /^\/(?:readyz|livez|healthz)(?:[/?]|$)/.test(target);
+
+const httpUnavailable = 503;
 
 /** Logs bytes that are no request, with what is known of them. The connection ends, so a client pays for each line. */
 export function createRefusalLog(all: Log): (refusal: StatusError, remoteAddress: string) => void {

@@ -75,10 +75,14 @@ function createNonceBudgets(metrics: Metrics, log: Log): (key: string) => () => 
     const spend = nonceBudget((drawn) =>
       log
         .withName('encryption')
-        .warn('AES-GCM key used often; rotate it before all replicas together reach 2^32 writes', {
-          key,
-          writesOfThisReplica: drawn,
-        }),
+        .warn(
+          'AES-GCM key used often; rotate it before all replicas together reach 2^32 writes',
+          'add a new first key and rewrite what is stored: docs/encryption.md',
+          {
+            key,
+            writesOfThisReplica: drawn,
+          },
+        ),
     );
     const budget = (): void => {
       total.add({ key });

@@ -58,8 +58,6 @@ export async function openEncryption(
   );
   onChange(readable);
   // An unavailable plugin makes the server unready but does not keep it from starting: the plugin may depend on it.
-  for (const fault of findPluginErrors(current()))
-    log.withName('encryption').error('KMS plugin unhealthy', { error: fault });
   addHealthChecks(health, () => current().plugins, reloads);
   return {
     transformer: followTransformer(() => current().transformer),
@@ -80,10 +78,14 @@ function createPlainTransformer(log: Log): Transformer {
         if (!isLogged)
           log
             .withName('encryption')
-            .error('stored objects are encrypted and cannot be read: --encryption-provider-config is not set', {
-              key,
-              prefix,
-            });
+            .error(
+              'stored objects are encrypted and cannot be read: --encryption-provider-config is not set',
+              'set the flag to the file with the key of this prefix: docs/encryption.md',
+              {
+                key,
+                prefix,
+              },
+            );
         isLogged = true;
         throw new Error(`the value begins with ${JSON.stringify(prefix)}, and --${flag} is not set`, { cause: error });
       }

@@ -1,4 +1,4 @@
-import { asError, type CleanupStack } from '@cluster-apiserver/base';
+import { asError, type CleanupStack, type Clock } from '@cluster-apiserver/base';
 import type { StoredKinds } from '@cluster-apiserver/registry';
 import {
   EtcdClient,
@@ -9,7 +9,7 @@ import {
   type Transformer,
   type WatchCacheEvent,
 } from '@cluster-apiserver/storage';
-import type { Log } from '@cluster-apiserver/telemetry';
+import { createOutages, type Log } from '@cluster-apiserver/telemetry';
 import type { ServerContext } from '../configuration/context.ts';
 import { publishDatabaseSize } from './database-size.ts';
 import { createEtcdMeasures, type StorageMeasures } from './etcd-measures.ts';
@@ -38,49 +38,82 @@ export async function openStorage(
     probeKey: `${ownPrefix}head`,
     electionTimeoutMs,
     measures,
-    report: (event) => reportEtcd(event, etcdLog, measures),
+    report: createEtcdReporter(etcdLog, clock, measures),
   });
   cleanup.defer('etcd', () => client.close());
   cleanup.defer('size of etcd', publishDatabaseSize(metrics, client));
   return { client, store: new EtcdStore({ client, transformer, internalPrefix: ownPrefix }), measures };
 }
 
-function reportEtcd(event: EtcdEvent, log: Log, measures: StorageMeasures): void {
+function createEtcdReporter(log: Log, clock: Clock, measures: StorageMeasures): (event: EtcdEvent) => void {
+  const outages = createOutages(log, clock, {
+    severity: 'error',
+    began: 'etcd unreachable; rejecting requests until it recovers',
+    remedy: 'check that a majority of the members of --etcd-servers runs and answers: docs/runbooks.md',
+    ended: 'etcd reachable again',
+  });
+  return (event) => {
+    switch (event.type) {
+      case 'outage':
+      case 'outage goes on':
+        return outages.failed({}, { error: asError(event.cause) });
+      case 'outage ended':
+        return outages.succeeded({});
+      default:
+        return reportState(event, log, measures);
+    }
+  };
+}
+
+type StateEvent = Exclude<EtcdEvent, { readonly type: `outage${string}` }>;
+
+function reportState(event: StateEvent, log: Log, measures: StorageMeasures): void {
   switch (event.type) {
     case 'lacks':
-      return log.warn('etcd lacks a capability; working without it', {
+      return log.warn('etcd lacks a capability; working without it', 'upgrade etcd: docs/operate.md', {
         endpoint: event.endpoint,
         version: event.version,
         capability: event.capability,
       });
-    case 'outage began':
-      return log.error('etcd unreachable; rejecting requests until it recovers', { error: asError(event.cause) });
-    case 'outage ended':
-      return log.info('etcd reachable again', { afterMs: Math.round(event.afterMs) });
     case 'history replaced':
       return reportReplacement(event, log);
     case 'foreign member':
-      return log.error('etcd endpoint belongs to another cluster than the others; ignoring it', {
-        endpoint: event.endpoint,
-      });
+      return log.error(
+        'etcd endpoint belongs to another cluster than the others; ignoring it',
+        'correct --etcd-servers, or rebuild the member as one of this cluster: docs/backup.md',
+        {
+          endpoint: event.endpoint,
+        },
+      );
     case 'full':
       measures.isFull(true);
-      return log.error('etcd is out of space; rejecting writes other than deletions until an operator makes room');
+      return log.error(
+        'etcd is out of space; rejecting writes other than deletions until an operator makes room',
+        'compact, defragment and disarm the alarm, or raise --quota-backend-bytes of etcd: docs/runbooks.md',
+      );
     case 'not full':
       measures.isFull(false);
       return log.info('etcd accepts writes again');
     case 'watch lost':
-      return log.warn('lost a watch of etcd; continuing it at another member', { error: asError(event.cause) });
+      return log.info('lost a watch of etcd; continuing it at another member', { error: asError(event.cause) });
     case 'watch refused':
-      return log.error('etcd rejects the watch of all objects; changes of other writers are not visible', {
-        error: asError(event.cause),
-      });
+      return log.error(
+        'etcd rejects the watch of all objects; changes of other writers are not visible',
+        'grant the user of etcd the right to read all keys below --etcd-prefix: docs/operate.md',
+        {
+          error: asError(event.cause),
+        },
+      );
     case 'watch accepted':
       return log.info('etcd accepts the watch again');
     case 'access refused':
-      return log.error('etcd denies a write to its user; check the rights of the user in etcd', {
-        error: asError(event.cause),
-      });
+      return log.error(
+        'etcd denies a write to its user; check the rights of the user in etcd',
+        'grant the user readwrite to all keys below --etcd-prefix: docs/operate.md',
+        {
+          error: asError(event.cause),
+        },
+      );
     case 'access granted':
       return log.info('etcd grants its user the write again');
   }
@@ -90,11 +123,13 @@ function reportReplacement({ reason, before, now }: HistoryReplaced, log: Log): 
   if (reason === 'compacted')
     log.error(
       'etcd has compacted all known revisions: it was restored as of a later one, or unreachable for long; expiring all watches and rejecting requests until the watch cache is rebuilt',
+      'nothing after an intended restore: clients list again; docs/backup.md otherwise',
       { reason, revisionBefore: before, revisionNow: now },
     );
   else
     log.error(
       'etcd was restored, rebuilt or swapped; expiring all watches and rejecting requests until the watch cache is rebuilt',
+      'nothing after an intended restore; otherwise check --etcd-servers and the data of each member: docs/backup.md',
       { reason, revisionBefore: before, revisionNow: now },
     );
 }
@@ -110,10 +145,16 @@ export const createWatchCacheReporter =
           .info('watch cache ready', { objects: items, revision, tookMs: Math.round(tookMs) });
       }
       case 'suspended':
-        return log.withName('watch-cache').error('objects cannot be loaded; rejecting reads of them', {
-          prefix: event.prefix,
-          error: asError(event.cause),
-        });
+        return log
+          .withName('watch-cache')
+          .error(
+            'objects cannot be loaded; rejecting reads of them',
+            'configure the key that encrypted them, or repair the KMS plugin: docs/encryption.md',
+            {
+              prefix: event.prefix,
+              error: asError(event.cause),
+            },
+          );
       case 'collection loaded':
         return log
           .withName('watch-cache')
@@ -124,6 +165,10 @@ export const createWatchCacheReporter =
         measures.cacheLost();
         return log
           .withName('watch-cache')
-          .warn('watch cache lost its watch; listing all objects again', { error: asError(event.cause) });
+          .warn(
+            'watch cache lost its watch; listing all objects again',
+            'nothing if it is rare; otherwise raise the interval of compactions or check the disks of etcd: docs/runbooks.md',
+            { error: asError(event.cause) },
+          );
     }
   };

@@ -1,7 +1,7 @@
 import { asError, type CleanupStack } from '@cluster-apiserver/base';
 import type { KmsProvider } from '@cluster-apiserver/config';
 import { type KmsPlugin, kmsV1, KmsV2 } from '@cluster-apiserver/storage';
-import type { Log, Metrics } from '@cluster-apiserver/telemetry';
+import { createOutages, type Log, type Metrics } from '@cluster-apiserver/telemetry';
 import type { Environment } from '../environment.ts';
 import { createKmsMeasures } from './kms-measures.ts';
 
@@ -22,13 +22,27 @@ export function createPluginOpener({
 }: ProviderDependencies): (provider: KmsProvider, cleanup: CleanupStack) => Promise<KmsPlugin> {
   const { clock, random, connectKms } = environment;
   const measuresOf = createKmsMeasures(metrics, clock);
+  const outages = createOutages(log.withName('encryption'), clock, {
+    severity: 'error',
+    began: 'KMS plugin unhealthy',
+    remedy:
+      'start the plugin at its socket and check its log; what it encrypted is unavailable until then: docs/encryption.md',
+    ended: 'KMS plugin healthy again',
+  });
   return async (provider, cleanup) => {
     const { version, name, socket, timeoutMs, cacheSize } = provider;
     const measures = measuresOf(provider);
     const connection = { socket, timeoutMs, clock, onCall: measures.called };
-    const failed = (error: unknown): void =>
-      log.withName('encryption').error('KMS plugin unhealthy', { plugin: name, error: asError(error) });
-    const options = { clock, random, measures, onRecovered: recovered, onUnhealthy: failed };
+    const options = {
+      clock,
+      random,
+      measures,
+      onUnhealthy: (error: unknown) => outages.failed({ plugin: name }, { error: asError(error) }),
+      onRecovered: () => {
+        outages.succeeded({ plugin: name });
+        recovered();
+      },
+    };
     const plugin =
       version === 'v1'
         ? kmsV1(connectKms.v1(connection), { ...options, cacheSize })

@@ -179,7 +179,7 @@ describe('three members', () => {
     const outageMs = await recovered();
     await load.traffic('afterwards');
     await load.judge(outageMs);
-    if (outageMs < excusedOutageMs) expect(opened.events.filter(({ type }) => type === 'outage began')).toEqual([]);
+    if (outageMs < excusedOutageMs) expect(opened.events.filter(({ type }) => type === 'outage')).toEqual([]);
   }, 60_000);
 
   test('a follower is killed under 8 writers: no write fails', async () => {
@@ -230,7 +230,7 @@ describe('three members', () => {
           () => undefined,
         ),
       );
-      expect(events.map(({ type }) => type)).toEqual(expect.arrayContaining(['outage began', 'outage ended']));
+      expect(events.map(({ type }) => type)).toEqual(expect.arrayContaining(['outage', 'outage ended']));
     },
     60_000,
   );
@@ -245,7 +245,7 @@ describe('three members', () => {
     await expect(store.get('/a', within(200))).rejects.toThrow(StorageUnavailableError);
     // Sooner than a call without a quorum would end by itself.
     expect(client.stallAwareClock.nowMs() - startMs).toBeLessThan(1_500);
-    expect(events.filter(({ type }) => type === 'outage began')).toEqual([]);
+    expect(events.filter(({ type }) => type === 'outage')).toEqual([]);
   });
 });
 

@@ -5,8 +5,8 @@ export type EtcdEvent =
   /** A member's version lacks a capability that the server would use. */
   | { readonly type: 'lacks'; readonly endpoint: string; readonly version: string; readonly capability: string }
   /** No quorum responds; calls fail early from now on. */
-  | { readonly type: 'outage began'; readonly cause: unknown }
-  | { readonly type: 'outage ended'; readonly afterMs: number }
+  | { readonly type: 'outage' | 'outage goes on'; readonly cause: unknown }
+  | { readonly type: 'outage ended' }
   /** etcd was restored, rebuilt or replaced: everything that was known is void. */
   | ({ readonly type: 'history replaced' } & HistoryReplaced)
   /** An endpoint belongs to another cluster than the others; it is not used. */

@@ -24,7 +24,6 @@ export interface OutageOptions {
 
 interface Outage {
   readonly cause: unknown;
-  readonly sinceMs: number;
   readonly waiting: Set<() => void>;
 }
 
@@ -43,19 +42,17 @@ export class OutageTracker {
 
   begin(cause: unknown): void {
     if (this.#current || this.#isClosed) return;
-    const { clock, report } = this.#options;
-    this.#current = { cause, sinceMs: clock.monotonicMs(), waiting: new Set() };
-    report({ type: 'outage began', cause });
+    this.#current = { cause, waiting: new Set() };
+    this.#options.report({ type: 'outage', cause });
     void this.#probeUntilEnd(this.#current);
   }
 
   /** A response arrived, so the outage is over. */
   end(): void {
     if (!this.#current) return;
-    const { clock, report } = this.#options;
-    const { sinceMs, waiting } = this.#current;
+    const { waiting } = this.#current;
     this.#current = undefined;
-    report({ type: 'outage ended', afterMs: clock.monotonicMs() - sinceMs });
+    this.#options.report({ type: 'outage ended' });
     for (const wake of waiting) wake();
   }
 
@@ -85,12 +82,13 @@ export class OutageTracker {
 
   /** A later outage has a probe of its own. */
   async #probeUntilEnd(outage: Outage): Promise<void> {
-    const { clock, random, probe } = this.#options;
+    const { clock, random, probe, report } = this.#options;
     while (this.#current === outage && !this.#isClosed) {
       try {
         await probe();
         this.end();
-      } catch {
+      } catch (cause) {
+        if (this.#current === outage && !this.#isClosed) report({ type: 'outage goes on', cause });
         await sleep(clock, probePauseMinMs + random.below(probePauseMaxMs - probePauseMinMs));
       }
     }

@@ -69,7 +69,7 @@ const backends: Readonly<Record<string, Backend>> = {
       const keys = new Map<string, IssuerKeys>();
       const keysOf = (name: string): IssuerKeys => {
         const address = { url: `${server.origin}/${name}`, discoveryUrl: undefined };
-        const found = keys.get(name) ?? new IssuerKeys({ address, fetch, clock, signal, failed: nothing });
+        const found = keys.get(name) ?? new IssuerKeys({ address, fetch, clock, signal, fetched: nothing });
         keys.set(name, found);
         return found;
       };
@@ -118,7 +118,7 @@ const backends: Readonly<Record<string, Backend>> = {
           rejected: nothing,
           conditions: { evaluated: nothing, excluded: nothing, failed: nothing },
         },
-        failed: nothing,
+        reviewed: nothing,
       });
       return {
         ask: async (name) => {

@@ -148,7 +148,7 @@ export async function openPolicyServer({
       failedOpen: () => {},
       conditions,
     },
-    failed: () => {},
+    reportCall: () => {},
     compileFailed,
     clock,
     random: seededRandom(1),

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { benchmarkChart, benchmarksPage, featuresChart, readme, scalingPage } from './benchmark.ts';
 import { configurationPage } from './configuration-page.ts';
 import { flagsPage } from './flags-page.ts';
+import { messagesPage } from './messages-page.ts';
 import { tour } from './tour.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..', '..');
@@ -14,6 +15,7 @@ const root = join(import.meta.dirname, '..', '..', '..', '..');
 export const pages: Readonly<Record<string, () => string>> = {
   'docs/flags.md': flagsPage,
   'docs/configuration.md': configurationPage,
+  'docs/messages.md': messagesPage,
   'docs/images/benchmark.svg': benchmarkChart,
   'docs/images/features.svg': featuresChart,
   'docs/benchmarks.md': benchmarksPage,

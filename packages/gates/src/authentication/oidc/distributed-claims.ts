@@ -11,8 +11,8 @@ export interface DistributedClaimsOptions {
   readonly clock: Clock;
   /** Aborts fetches in flight. */
   readonly signal: AbortSignal;
-  /** Called for a failed fetch of keys. */
-  readonly failed: (error: unknown) => void;
+  /** Called after each fetch of keys, with the error of one that failed. */
+  readonly fetched: (issuer: string, error: unknown) => void;
 }
 
 /** A token of another issuer can be as large as thousands of groups. */

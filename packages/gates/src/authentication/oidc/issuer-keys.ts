@@ -32,8 +32,8 @@ export interface IssuerKeysOptions {
   readonly clock: Clock;
   /** Aborts fetches in flight. */
   readonly signal: AbortSignal;
-  /** Called for a failed fetch, at most once per ten seconds. */
-  readonly failed: (error: unknown) => void;
+  /** Called after each fetch, at most once per ten seconds, with the error of one that failed. */
+  readonly fetched: (issuer: string, error: unknown) => void;
 }
 
 /**
@@ -46,7 +46,7 @@ export class IssuerKeys implements KeyFinder {
   readonly #fetch: FetchDocument;
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
-  readonly #failed: (error: unknown) => void;
+  readonly #fetched: IssuerKeysOptions['fetched'];
   #keys: readonly JWK[] = [];
   #fetchedAt = Number.NEGATIVE_INFINITY;
   #attemptedAt = Number.NEGATIVE_INFINITY;
@@ -54,12 +54,12 @@ export class IssuerKeys implements KeyFinder {
   #refresh: { readonly done: Promise<void>; begun: boolean } | undefined;
   #waiting = 0;
 
-  constructor({ address, fetch, clock, signal, failed }: IssuerKeysOptions) {
+  constructor({ address, fetch, clock, signal, fetched }: IssuerKeysOptions) {
     this.#address = address;
     this.#fetch = fetch;
     this.#clock = clock;
     this.#signal = signal;
-    this.#failed = failed;
+    this.#fetched = fetched;
   }
 
   /** The keys that match the header; empty if the issuer has none. */
@@ -138,11 +138,12 @@ export class IssuerKeys implements KeyFinder {
         );
         this.#fetchedAt = this.#clock.monotonicMs();
         this.#failure = undefined;
+        this.#fetched(this.#address.url, undefined);
       } catch (error) {
         this.#failure = error;
         // Counted from the end: a fetch may have hung for longer than the interval.
         this.#attemptedAt = this.#clock.monotonicMs();
-        if (!this.#signal.aborted) this.#failed(error);
+        if (!this.#signal.aborted) this.#fetched(this.#address.url, error);
         throw error;
       } finally {
         this.#refresh = undefined;

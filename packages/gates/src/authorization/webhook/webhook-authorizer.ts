@@ -39,8 +39,8 @@ export interface WebhookAuthorizerOptions {
   /** Ends the pauses between attempts. */
   readonly signal: AbortSignal;
   readonly measures: WebhookMeasures;
-  /** Reports why there is no decision, by the error that callers get. */
-  readonly failed: (error: Error) => void;
+  /** Reports a decision, or why there is none, by the error that callers get. */
+  readonly reviewed: (error: Error | undefined) => void;
 }
 
 /** As in kube-apiserver, but all attempts together stay within the configured timeout. */
@@ -64,7 +64,7 @@ const noOpinion: AccessDecision = { verdict: 'noOpinion' };
  * one review.
  */
 export function createWebhookAuthorizer(options: WebhookAuthorizerOptions): Authorizer {
-  const { name, clock, failurePolicy, measures, failed } = options;
+  const { name, clock, failurePolicy, measures, reviewed } = options;
   const match = createConditionMatcher(options.matchConditions);
   const cache = new DecisionCache(options);
   const send = createReviewSender(options);
@@ -85,7 +85,7 @@ export function createWebhookAuthorizer(options: WebhookAuthorizerOptions): Auth
     const error = new AuthorizationFailedError(`authorizer ${JSON.stringify(name)}: ${result.message}`, {
       cause: result.cause,
     });
-    failed(error);
+    reviewed(error);
     // An error that does not deny is ignored: the webhook is skipped as if it had been excluded.
     return failurePolicy === 'Deny' ? { verdict: 'deny', error } : noOpinion;
   };
@@ -119,7 +119,7 @@ export function createWebhookAuthorizer(options: WebhookAuthorizerOptions): Auth
 function createReviewSender(
   options: WebhookAuthorizerOptions,
 ): (spec: ReviewSpec, call: Call) => Promise<ReviewResult> {
-  const { name, clock, timeoutMs, subjectAccessReviewVersion: version, connection, measures, failed } = options;
+  const { name, clock, timeoutMs, subjectAccessReviewVersion: version, connection, measures, reviewed } = options;
   const breaker = new CircuitBreaker(clock);
   const webhook: WebhookOptions = {
     ...options,
@@ -142,14 +142,14 @@ function createReviewSender(
       const shared = callUntil(Number.POSITIVE_INFINITY, call.trace); // the retry policy ends it
       const status = parseStatus(await requestReview(createReview(spec, version), ofUser, shared), version);
       measures.evaluated('success', seconds());
-      if (isContradiction(status)) failed(createContradictionError(name));
+      reviewed(isContradiction(status) ? createContradictionError(name) : undefined);
       return { status };
     } catch (error) {
       if (!(error instanceof WebhookError)) throw error;
       const kind = seconds() * 1000 >= timeoutMs ? 'timeout' : 'error';
       measures.evaluated(kind, seconds());
       const reported = failureOf(error);
-      failed(reported);
+      reviewed(reported);
       return { failure: kind, error: reported };
     } finally {
       breaker.release(user);

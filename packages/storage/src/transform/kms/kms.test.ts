@@ -342,7 +342,7 @@ describe('a plugin of version 2', () => {
     await kms.firstCheck;
     await expect(write(kms)).rejects.toThrow(KeyUnavailableError);
     await expect(async () => kms.transformer.fromStorage(value, key)).rejects.toThrow(KeyUnavailableError);
-    expect(kms.failures).toEqual([]); // whoever opened it has asked
+    expect(kms.failures).not.toEqual([]);
     await plugin(socket);
     await until('the plugin', () => (kms.recoveries > 0 ? true : undefined));
     expect(await kms.transformer.fromStorage(value, key)).toEqual({ value: object, stale: false });

@@ -114,7 +114,6 @@ export class PluginMonitor {
   }
 
   async #checkHealth(): Promise<void> {
-    const previous = this.#health;
     const health = await this.#checkStatus().then(
       (): Health => ({ state: 'healthy' }),
       (error: unknown): Health => ({ state: 'unhealthy', error: asError(error) }),
@@ -125,7 +124,7 @@ export class PluginMonitor {
     const { onRecovered, onUnhealthy } = this.#options;
     if (health.error) {
       this.#hasFailed = true;
-      if (previous.state !== 'unchecked' && String(health.error) !== String(previous.error)) onUnhealthy(health.error);
+      onUnhealthy(health.error);
     } else if (this.#hasFailed) {
       this.#hasFailed = false;
       onRecovered();
