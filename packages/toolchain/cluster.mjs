@@ -7,7 +7,7 @@ import { Failure, root } from './project.mjs';
 import { buildPackages } from './packages.mjs';
 
 /** Builds the production code and returns the program that starts a local cluster. */
-export function buildLauncher(tools) {
+function buildLauncher(tools) {
   buildPackages(tools);
   return path.join('packages', 'devcluster', 'dist', 'main.js');
 }

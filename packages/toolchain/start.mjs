@@ -1,20 +1,12 @@
 #!/usr/bin/env node
-// npm start: starts a local cluster from a fresh clone. Arguments after `--` go to the launcher, see `npm start --
-// --help`.
-import { run } from './child.mjs';
-import { buildLauncher } from './cluster.mjs';
-import { provisionEtcd } from './etcd.mjs';
-import { prepare } from './prepare.mjs';
+// npm start: starts a local cluster from a fresh clone. Arguments follow `--`, see `npm start -- --help`.
 import { main } from './project.mjs';
+import { runProgram } from './program.mjs';
 
-await main(async (args) => {
-  const tools = prepare();
+/** Two replicas, as users of several have them. */
+const withReplicas = (args) => {
   const own = args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
-  const bringsEtcd = own.some((argument) => /^--(etcd-servers|help)\b/.test(argument));
-  const etcd = bringsEtcd ? {} : { ETCD_BIN: await provisionEtcd() };
-  // The launcher exits when the IPC channel closes, even if this process could not forward a signal.
-  return run(tools.node, [buildLauncher(tools), ...args], {
-    env: { ...tools.env, ...etcd },
-    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
-  });
-});
+  return own.some((argument) => /^--replicas\b/.test(argument)) ? args : ['--replicas=2', ...args];
+};
+
+await main((args) => runProgram(['start', ...withReplicas(args)]));

@@ -1,5 +1,3 @@
-import type { Clock } from '@cluster-apiserver/base';
-import { Etcd3 } from 'etcd3';
 import path from 'node:path';
 import type { Home } from './home.ts';
 import type { Program } from './supervise.ts';
@@ -37,20 +35,19 @@ export function createEtcdPrograms(
   });
 }
 
-/** Timeout of one status call to a starting member. */
-const statusTimeoutMs = 1_000;
+/** Timeout of one request to a starting member. */
+const answerTimeoutMs = 1_000;
 
 /** The version of a member; undefined while it knows no leader. */
-export async function readEtcdVersion(url: string, clock: Clock): Promise<string | undefined> {
-  // A new client for each call: after some failures a client rejects calls for several seconds.
-  const client = new Etcd3({ hosts: url, defaultCallOptions: () => ({ deadline: clock.now() + statusTimeoutMs }) });
+export async function readEtcdVersion(url: string): Promise<string | undefined> {
+  const get = (target: string): Promise<Response> =>
+    fetch(`${url}${target}`, { signal: AbortSignal.timeout(answerTimeoutMs) });
   try {
-    const { leader, version } = await client.maintenance.status();
-    return leader === '0' ? undefined : version;
+    if (!(await get('/health')).ok) return undefined;
+    const about: unknown = await (await get('/version')).json();
+    return typeof about === 'object' && about !== null && 'etcdserver' in about ? String(about.etcdserver) : undefined;
   } catch {
     return undefined; // the caller retries, and shows the log of the member after its timeout
-  } finally {
-    client.close();
   }
 }
 

@@ -6,6 +6,7 @@ import type { Program } from './supervise.ts';
 /** Settings of the front, which the launcher passes as arguments. */
 export interface FrontSettings {
   readonly directory: string;
+  readonly listen: string;
   readonly port: number;
   readonly replicas: readonly number[];
 }
@@ -14,12 +15,12 @@ export interface FrontSettings {
 export const frontCommand = 'front';
 
 export function createFrontProgram(node: string, settings: FrontSettings, home: Home, env: NodeJS.ProcessEnv): Program {
-  const { directory, port, replicas } = settings;
+  const { directory, listen, port, replicas } = settings;
   const { options, file } = findProgram('devcluster');
   return {
     name: 'front',
     command: node,
-    args: [...options, file, frontCommand, directory, String(port), replicas.join(',')],
+    args: [...options, file, frontCommand, directory, listen, String(port), replicas.join(',')],
     env,
     logFile: path.join(home.logs, 'front.log'),
     channel: true,
@@ -27,6 +28,11 @@ export function createFrontProgram(node: string, settings: FrontSettings, home: 
 }
 
 /** Parses the arguments of `createFrontProgram`. */
-export function parseFrontSettings([directory = '', port, replicas = '']: readonly string[]): FrontSettings {
-  return { directory, port: Number(port), replicas: replicas.split(',').map(Number) };
+export function parseFrontSettings([
+  directory = '',
+  listen = '',
+  port,
+  replicas = '',
+]: readonly string[]): FrontSettings {
+  return { directory, listen, port: Number(port), replicas: replicas.split(',').map(Number) };
 }

@@ -8,6 +8,8 @@ export function formatGreeting(
   { home, pids, store, hasDeveloper }: Cluster,
   launcherPid: number,
   currentDirectory: string,
+  /** How the user runs the program of the server. */
+  command: string,
 ): string {
   const near = (file: string): string => {
     const relative = path.relative(currentDirectory, file);
@@ -27,6 +29,7 @@ export function formatGreeting(
     `  replicas  ${list(pids.replicas)}`,
     `  etcd      ${store}${pids.etcd.length > 0 ? `: ${list(pids.etcd)}` : ''}`,
     ...(pids.etcd.length > 0 ? [`  keys      ${near(home.encryption)} (what is stored is encrypted)`] : []),
+    `  command   ${command}`,
     `  logs      ${near(home.logs)}/`,
     `  data      ${near(home.data)}/ (kept for the next start; --fresh empties it)`,
     `  stop      Ctrl-C, or kill ${launcherPid}`,

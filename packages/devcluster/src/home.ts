@@ -25,6 +25,8 @@ export interface Home {
   readonly topology: string;
   readonly logs: string;
   readonly data: string;
+  /** An etcd that was fetched because there was none. */
+  readonly programs: string;
 }
 
 export function getHome(directory: string): Home {
@@ -48,5 +50,6 @@ export function getHome(directory: string): Home {
     topology: at('topology.json'),
     logs: at('logs'),
     data: at('data'),
+    programs: at('programs'),
   };
 }

@@ -2,6 +2,7 @@ import type { CleanupStack } from '@cluster-apiserver/base';
 import fs from 'node:fs';
 import { errorMessage } from '@cluster-apiserver/base';
 import { bindDeveloper } from './developer.ts';
+import { findEtcd } from './etcd-program.ts';
 import { readEtcdVersion } from './etcd-process.ts';
 import { createProbe } from './front/readiness.ts';
 import { type Home, getHome } from './home.ts';
@@ -41,7 +42,9 @@ export async function launch(options: Options, launcher: Launcher, cleanup: Clea
   const leftovers = await endLeftovers(home, launcher.pid, launcher.clock);
   if (leftovers > 0) launcher.print(`Ended ${leftovers} process(es) that an earlier start had left behind.`);
   beginLogs(home.logs);
-  return run(await plan(options, home, launcher), home, launcher, cleanup);
+  const { env, platform, print } = launcher;
+  const etcd = options.etcdServers === undefined ? await findEtcd(env, home.programs, platform, print) : '';
+  return run(await plan(options, home, etcd, launcher), home, launcher, cleanup);
 }
 
 interface Child {
@@ -72,7 +75,7 @@ async function run(planned: Plan, home: Home, launcher: Launcher, cleanup: Clean
 
   etcd.push(...planned.etcd.map(begin));
   changed();
-  const versions = await allReady(etcd, (url) => readEtcdVersion(url, launcher.clock));
+  const versions = await allReady(etcd, (url) => readEtcdVersion(url));
 
   replicas.push(...planned.replicas.map(begin));
   changed();

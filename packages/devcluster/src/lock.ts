@@ -12,8 +12,8 @@ export class AlreadyRunningError extends Error {
   }
 }
 
-/** Part of a launcher's command line, to detect reused process ids. */
-const launcherMark = 'devcluster';
+/** Part of a launcher's command line, to detect reused process ids: its own program, or the command of users. */
+const launcherMark = /devcluster| start( |$)/;
 
 /** Makes this process the only launcher of the directory, until the returned function is called. */
 export function lock(file: string, pid: number): () => void {
@@ -25,7 +25,7 @@ export function lock(file: string, pid: number): () => void {
       if (errorCode(error) !== 'EEXIST') throw error;
     }
     const holder = Number(readIfExists(file));
-    if (holder !== pid && commandLine(holder)?.includes(launcherMark)) throw new AlreadyRunningError(holder);
+    if (holder !== pid && launcherMark.test(commandLine(holder) ?? '')) throw new AlreadyRunningError(holder);
     fs.rmSync(file, { force: true });
   }
 }

@@ -11,7 +11,7 @@ import { type Home, getHome } from './home.ts';
 import type { Pids } from './pids.ts';
 import { commandLine } from './processes.ts';
 
-// Whole clusters, started and stopped the way `npm start` does it. A start takes seconds, so the tests of one
+// Whole clusters, started and stopped the way `cluster-apiserver start` does it. A start takes seconds, so the tests of one
 // describe share a cluster and leave it as they found it.
 
 /** Two starts and two stops, on a machine that runs other tests too. */
@@ -27,7 +27,7 @@ describe('a running cluster', () => {
 
   beforeAll(async () => {
     home = newHome();
-    cluster = await start(home);
+    cluster = await start(home, ['--replicas', '2']);
     greeting = await until('the greeting', () => /The cluster is ready[^]*\n {2}stop .*/.exec(cluster.output())?.[0]);
   }, slowTestMs);
 

@@ -2,12 +2,14 @@ import { describe, expect, test } from '@jest/globals';
 import { parseOptions, UsageError, usage } from './options.ts';
 
 const defaults = {
-  replicas: 2,
+  replicas: 1,
   etcdMembers: 1,
   etcdServers: undefined,
   port: 6443,
+  listen: '127.0.0.1',
   dataDir: '.cluster',
   fresh: false,
+  printKubeconfig: false,
   configDir: undefined,
   replicaFlags: [],
 };
@@ -15,10 +17,11 @@ const defaults = {
 describe('accepted options', () => {
   test.each([
     ['nothing', [], {}],
-    ['a value behind a space', ['--replicas', '1'], { replicas: 1 }],
+    ['a value behind a space', ['--replicas', '2'], { replicas: 2 }],
     ['a value behind a sign', ['--replicas=3', '--port=0'], { replicas: 3, port: 0 }],
     ['a value that holds a sign', ['--etcd-servers=http://a:1?x=y'], { etcdServers: 'http://a:1?x=y' }],
-    ['a switch', ['--fresh'], { fresh: true }],
+    ['switches', ['--fresh', '--print-kubeconfig'], { fresh: true, printKubeconfig: true }],
+    ['an address', ['--listen', '0.0.0.0'], { listen: '0.0.0.0' }],
     ['directories', ['--data-dir', 'x', '--config-dir', 'y'], { dataDir: 'x', configDir: 'y' }],
     [
       'flags of the replicas, unchanged',
@@ -48,6 +51,7 @@ describe('accepted options', () => {
 
 describe('refused options', () => {
   test.each([
+    ['a name to listen at', ['--listen', 'localhost'], /--listen takes an IP address, not "localhost"/],
     [
       'an unknown name, with the nearest known one',
       ['--replcas', '2'],

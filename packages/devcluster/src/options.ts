@@ -1,6 +1,7 @@
 import { nearestName } from '@cluster-apiserver/base';
+import { isIP } from 'node:net';
 
-/** The options of `npm start --`. */
+/** The options of `cluster-apiserver start`. */
 export interface Options {
   readonly replicas: number;
   readonly etcdMembers: number;
@@ -8,8 +9,11 @@ export interface Options {
   readonly etcdServers: string | undefined;
   /** The public port; 0 for any free one. */
   readonly port: number;
+  /** The address at which the public port listens. */
+  readonly listen: string;
   readonly dataDir: string;
   readonly fresh: boolean;
+  readonly printKubeconfig: boolean;
   readonly configDir: string | undefined;
   /** Flags after a second `--`, passed to every replica. */
   readonly replicaFlags: readonly string[];
@@ -31,6 +35,11 @@ const createNumberParser = (min: number, max: number) => (value: string, name: s
   throw new UsageError(`${name} takes a number from ${min} to ${max}, not "${value}"`);
 };
 
+const parseAddress = (value: string, name: string): string => {
+  if (isIP(value) !== 0) return value;
+  throw new UsageError(`${name} takes an IP address, not "${value}"`);
+};
+
 const parseText = (value: string, name: string): string => {
   if (value !== '') return value;
   throw new UsageError(`${name} needs a value`);
@@ -38,16 +47,18 @@ const parseText = (value: string, name: string): string => {
 
 /** All options. Parser, name check and help follow from this table. */
 const table = {
-  '--replicas': { value: 'N', parse: createNumberParser(1, replicasMax), help: 'API servers behind the address (2)' },
+  '--replicas': { value: 'N', parse: createNumberParser(1, replicasMax), help: 'API servers behind the address (1)' },
   '--etcd-members': { value: 'N', parse: createNumberParser(1, etcdMembersMax), help: 'etcd members to start (1)' },
   '--etcd-servers': { value: 'URLS', parse: parseText, help: 'use this etcd, comma separated, and start none' },
   '--port': {
     value: 'N',
     parse: createNumberParser(0, 65_535),
-    help: 'public port on 127.0.0.1 (6443); 0 takes a free one',
+    help: 'public port (6443); 0 takes a free one',
   },
+  '--listen': { value: 'ADDRESS', parse: parseAddress, help: 'where the public port listens (127.0.0.1)' },
   '--data-dir': { value: 'DIR', parse: parseText, help: 'where everything is kept (.cluster)' },
   '--fresh': { help: 'begin with an empty store' },
+  '--print-kubeconfig': { help: 'print the kubeconfig of the administrator, too' },
   '--config-dir': {
     value: 'DIR',
     parse: parseText,
@@ -90,8 +101,13 @@ export function usage(): string {
   };
   const width = Math.max(...names.map((name) => left(name).length)) + 2;
   return [
-    'npm start -- [options] [-- flags of every replica]',
+    'Starts a cluster to try: etcd, replicas behind one address, and kubeconfigs.',
     '',
+    'Usage:',
+    '  cluster-apiserver start [OPTIONS] [-- FLAGS]   FLAGS go to every replica',
+    '  npm start -- [OPTIONS] [-- FLAGS]              the same in a checkout, with two replicas',
+    '',
+    'Options:',
     ...names.map((name) => `${left(name).padEnd(width)}${table[name].help}`),
   ].join('\n');
 }
@@ -106,12 +122,14 @@ function toOptions(given: ReadonlyMap<Name, string>, replicaFlags: readonly stri
     throw new UsageError('--etcd-servers and --etcd-members exclude each other: the first starts no etcd');
   }
   return {
-    replicas: valueOf('--replicas', table['--replicas'].parse) ?? 2,
+    replicas: valueOf('--replicas', table['--replicas'].parse) ?? 1,
     etcdMembers: valueOf('--etcd-members', table['--etcd-members'].parse) ?? 1,
     etcdServers,
     port: valueOf('--port', table['--port'].parse) ?? 6443,
+    listen: valueOf('--listen', table['--listen'].parse) ?? '127.0.0.1',
     dataDir: valueOf('--data-dir', table['--data-dir'].parse) ?? '.cluster',
     fresh: given.has('--fresh'),
+    printKubeconfig: given.has('--print-kubeconfig'),
     configDir: valueOf('--config-dir', table['--config-dir'].parse),
     replicaFlags,
   };

@@ -25,7 +25,7 @@ export interface Planned {
   readonly url: string;
 }
 
-export async function plan(options: Options, home: Home, launcher: Launcher): Promise<Plan> {
+export async function plan(options: Options, home: Home, etcd: string, launcher: Launcher): Promise<Plan> {
   const { node, env, clock, random } = launcher;
   if (options.fresh) clearDirectory(home);
   const flags = [
@@ -48,9 +48,11 @@ export async function plan(options: Options, home: Home, launcher: Launcher): Pr
     { node, ports: topology.replicas, address, etcdServers, encrypted, flags, env },
     home,
   );
-  const front = createFrontProgram(node, { directory: home.directory, port, replicas: topology.replicas }, home, env);
+  const { directory } = home;
+  const settings = { directory, listen: options.listen, port, replicas: topology.replicas };
+  const front = createFrontProgram(node, settings, home, env);
   return {
-    etcd: toPlanned(createEtcdPrograms(launcher.etcd, topology.etcd, home, env), etcdUrls),
+    etcd: toPlanned(createEtcdPrograms(etcd, topology.etcd, home, env), etcdUrls),
     replicas: toPlanned(replicas, topology.replicas.map(replicaUrl)),
     front: { program: front, url: address },
     etcdServers,

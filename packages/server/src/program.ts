@@ -7,13 +7,14 @@ import { listen } from '@cluster-apiserver/pipeline';
 import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
 import { createLog, type Log, LogOutput } from '@cluster-apiserver/telemetry';
 import { assemble } from './assemble.ts';
-import { configCommand, configHelp } from './commands/config/config-command.ts';
+import { configCommand } from './commands/config/config-command.ts';
+import { helpOf, requireCommand } from './commands/help.ts';
 import { auditFiles } from './audit/audit-files.ts';
-import { FlagError, flagHelp, parseFlags, type ServerFlags } from './flags/flags.ts';
+import { FlagError, parseFlags, type ServerFlags } from './flags/flags.ts';
 import { stop } from './lifecycle.ts';
 import { type LoggingSettings, loggingSettingsOf } from './observability/logging-flags.ts';
 import { openStderr } from './stderr.ts';
-import { storageCommand, storageHelp } from './commands/storage/storage-command.ts';
+import { storageCommand } from './commands/storage/storage-command.ts';
 import type { Build, Environment } from './environment.ts';
 import { describeVersion, parseBuild, version } from './version.ts';
 
@@ -119,15 +120,35 @@ async function runStorageCommand(args: readonly string[]): Promise<void> {
   process.exit(await storageCommand(args, environment, log, print, stopping.signal));
 }
 
+/** The launcher is a package of its own, whose program handles this command. */
+const startIsAbsent =
+  'start is not part of this installation: take the npm package, or the target start of deploy/Dockerfile';
+
+async function runCommand(command: string, args: readonly string[]): Promise<void> {
+  requireCommand(command);
+  if (command === 'start') throw new FlagError([startIsAbsent]);
+  if (command === 'storage' && !isHelp(args)) await runStorageCommand(args);
+  else if (command === 'config')
+    process.exit(await configCommand(args, environment, print, (line) => void process.stderr.write(`${line}\n`)));
+  else if (command === 'version' && args.length === 0) print(describeVersion(environment.runtime));
+  else {
+    const subject = command === 'help' ? args[0] : command;
+    if (subject !== undefined) requireCommand(subject);
+    process.stdout.write(helpOf(subject));
+  }
+}
+
+const isHelp = ([first]: readonly string[]): boolean => first === undefined || first === 'help' || first === '--help';
+
 try {
   const [command, ...args] = process.argv.slice(2);
-  if (command === 'storage') await runStorageCommand(args);
-  if (command === 'config')
-    process.exit(await configCommand(args, environment, print, (line) => void process.stderr.write(`${line}\n`)));
-  const flags = parseFlags(process.argv.slice(2));
-  if (flags.help) process.stdout.write(`${flagHelp()}${configHelp}${storageHelp}`);
-  else if (flags.version) process.stdout.write(`${describeVersion(environment.runtime)}\n`);
-  else await serve(flags);
+  if (command !== undefined && !command.startsWith('-')) await runCommand(command, args);
+  else {
+    const flags = parseFlags(process.argv.slice(2));
+    if (flags.help) process.stdout.write(helpOf(undefined));
+    else if (flags.version) print(describeVersion(environment.runtime));
+    else await serve(flags);
+  }
 } catch (error) {
   process.stderr.write(
     `cluster-apiserver: ${error instanceof FlagError ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,

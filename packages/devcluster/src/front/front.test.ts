@@ -185,7 +185,7 @@ async function frontOf(replicas: readonly Listener[]) {
   const lines: string[] = [];
   const probe: Probe = { ready: async (port) => ready.has(port), close: () => {} };
   const { port } = await refusing();
-  const front = await openFront(port, ports, probe, systemClock, (line) => lines.push(line));
+  const front = await openFront({ listen: '127.0.0.1', port }, ports, probe, systemClock, (line) => lines.push(line));
   const drained = (): void => void front.drain();
   cleanup.defer('front', drained);
   const said = (text: string, times = 1): Promise<void> =>

@@ -11,7 +11,7 @@ export interface Front {
 
 /** Opens the public address, which distributes connections to the replicas. */
 export async function openFront(
-  port: number,
+  { listen, port }: { readonly listen: string; readonly port: number },
   replicas: readonly number[],
   probe: Probe,
   clock: Clock,
@@ -23,7 +23,7 @@ export async function openFront(
       say(`127.0.0.1:${replica} ${ready ? 'takes' : 'gets no'} new connections: ${why}`);
   };
   const server = createProxy(known, clock, (replica) => report(replica, false, 'it refused one'));
-  server.listen(port, '127.0.0.1');
+  server.listen(port, listen);
   await once(server, 'listening');
   const cleanup = new CleanupStack();
   cleanup.defer('probe', () => probe.close());

@@ -52,9 +52,9 @@ export const parseFlags = (args: readonly string[]): ServerFlags => parseFlagsOf
 export const flagGroups: readonly (readonly [title: string, flags: Readonly<Record<string, Flag<unknown>>>])[] =
   Object.entries(groups);
 
-/** The text of `--help`. */
+/** The flags by subject, as `--help` prints them. */
 export function flagHelp(): string {
-  const lines = ['cluster-apiserver serves the API of a cluster from etcd.', ''];
+  const lines: string[] = [];
   for (const [title, members] of flagGroups) {
     lines.push(`${title}:`, '');
     for (const [name, { placeholder, default: defaultValue, help }] of Object.entries(members)) {

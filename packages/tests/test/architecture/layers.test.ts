@@ -114,6 +114,8 @@ function isPublic(from: string): boolean {
   const name = packageNameIn(from);
   const folder = from.slice(`${scope}${name}`.length);
   const { exports = {} } = manifestOf(name);
+  // An entry of its own, such as a program.
+  if (folder !== '' && `.${folder}` in exports) return true;
   if (folder !== '' && !('./*' in exports)) return false;
   return fs.existsSync(path.join(packagesDirectory, name, 'src', folder, 'index.ts'));
 }

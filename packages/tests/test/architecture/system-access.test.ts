@@ -39,6 +39,7 @@ const systemAccesses: readonly SystemAccess[] = [
       'server/src/main.ts': 'entry point: version of Node.js and exit',
       'server/src/program.ts': 'the program: arguments, signals and exit',
       'server/src/healthcheck.ts': 'entry point of the health check: arguments and exit code',
+      'devcluster/src/cluster-apiserver.ts': 'the command of users: arguments, version of Node.js and exit',
       'devcluster/src/main.ts': 'entry point: arguments, signals and exit',
       'devcluster/src/compose/main.ts': 'entry point of the docker compose setup: arguments and exit',
       'devcluster/src/processes.ts': 'signals orphaned processes of an earlier launcher',

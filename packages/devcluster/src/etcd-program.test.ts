@@ -1,0 +1,31 @@
+import { expect, test } from '@jest/globals';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { ChecksumError, findEtcd, requireChecksum } from './etcd-program.ts';
+
+const print = (): void => {};
+
+test('an etcd that is named must run', async () => {
+  const env = { ETCD_BIN: '/nowhere/etcd' };
+  await expect(findEtcd(env, '/nowhere', { platform: 'linux', arch: 'x64' }, print)).rejects.toThrow(
+    'ETCD_BIN=/nowhere/etcd does not run as etcd.',
+  );
+});
+
+test('an etcd that was fetched before is used again', async () => {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'etcd-program-'));
+  const program = path.join(directory, 'etcd');
+  fs.writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 });
+  try {
+    expect(await findEtcd({ ETCD_BIN: program }, '/nowhere', { platform: 'linux', arch: 'x64' }, print)).toBe(program);
+  } finally {
+    fs.rmSync(directory, { recursive: true });
+  }
+});
+
+test('an archive with another checksum is refused', () => {
+  expect(() => requireChecksum(Buffer.from('x'), 'abc', 'https://host/etcd')).toThrow(ChecksumError);
+  const sha256 = '2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881';
+  expect(() => requireChecksum(Buffer.from('x'), sha256, 'https://host/etcd')).not.toThrow();
+});

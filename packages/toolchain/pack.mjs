@@ -1,0 +1,133 @@
+#!/usr/bin/env node
+// npm run pack: makes the npm packages that strangers install, as archives below .cache/pack. `npm run pack -- expressions`
+// makes one. The packages of this project that one needs are inside of it; those of others are its dependencies.
+import fs from 'node:fs';
+import path from 'node:path';
+import { outputOf, step } from './child.mjs';
+import { buildPackages } from './packages.mjs';
+import { prepare } from './prepare.mjs';
+import { binary, cache, Failure, main, root } from './project.mjs';
+import { version } from './version.mjs';
+
+const scope = '@cluster-apiserver/';
+const target = path.join(cache, 'pack');
+
+/** What is packed: the packages that it begins with, and what its manifest says. */
+const products = {
+  'cluster-apiserver': {
+    from: ['devcluster'],
+    manifest: { bin: { 'cluster-apiserver': `node_modules/${scope}devcluster/dist/cluster-apiserver.js` } },
+    readme: 'README.md',
+  },
+  expressions: {
+    from: ['expressions'],
+    manifest: {
+      name: `${scope}expressions`,
+      exports: { '.': { types: './dist/index.d.ts', default: './dist/index.js' } },
+    },
+    readme: 'packages/expressions/README.md',
+    hasTypes: true,
+  },
+};
+
+await main((names) => {
+  const tools = prepare();
+  buildPackages(tools);
+  for (const name of names.length > 0 ? names : Object.keys(products)) {
+    if (!products[name]) throw new Failure(`There is no package ${name}, only ${Object.keys(products).join(' and ')}.`);
+    console.log(path.relative(root, pack(name, products[name], tools)));
+  }
+});
+
+/** Returns the archive. */
+function pack(name, { from, manifest, readme, hasTypes }, { env }) {
+  const folder = path.join(target, name);
+  fs.rmSync(folder, { recursive: true, force: true });
+  const types = hasTypes ? declare(env) : undefined;
+  const parts = withDependencies(from);
+  // A package that is named itself is the outer one; all others are inside of it.
+  const outer = manifest.name ? from[0] : undefined;
+  const inner = parts.filter((part) => part !== outer);
+  for (const part of parts) {
+    const place = part === outer ? folder : path.join(folder, 'node_modules', scope, part);
+    copyBuilt(part, place, types);
+    if (part !== outer) write(path.join(place, 'package.json'), innerManifest(part));
+  }
+  const own = read('package.json');
+  write(path.join(folder, 'package.json'), {
+    name,
+    version,
+    description: read(`packages/${outer ?? 'toolchain'}/package.json`).description ?? own.description,
+    license: own.license,
+    type: 'module',
+    engines: own.engines,
+    ...manifest,
+    files: ['dist'],
+    dependencies: {
+      ...externalDependencies(parts),
+      ...Object.fromEntries(inner.map((part) => [scope + part, version])),
+    },
+    bundleDependencies: inner.map((part) => scope + part),
+  });
+  fs.copyFileSync(path.join(root, readme), path.join(folder, 'README.md'));
+  fs.copyFileSync(path.join(root, 'LICENSE'), path.join(folder, 'LICENSE'));
+  const packed = outputOf('npm', ['pack', '--json', '--pack-destination', target], { cwd: folder, env });
+  if (!packed) throw new Failure(`npm pack failed in ${folder}.`);
+  const [{ filename }] = Object.values(JSON.parse(packed));
+  return path.join(target, filename);
+}
+
+/** The packages of the project that these need, with themselves. */
+function withDependencies(names) {
+  const found = new Set(names);
+  for (const name of found)
+    for (const dependency of Object.keys(read(`packages/${name}/package.json`).dependencies ?? {}))
+      if (dependency.startsWith(scope)) found.add(dependency.slice(scope.length));
+  return [...found];
+}
+
+function externalDependencies(parts) {
+  return Object.fromEntries(
+    parts
+      .flatMap((part) => Object.entries(read(`packages/${part}/package.json`).dependencies ?? {}))
+      .filter(([name]) => !name.startsWith(scope))
+      .sort(),
+  );
+}
+
+function innerManifest(part) {
+  const { name, type, license, exports } = read(`packages/${part}/package.json`);
+  const built = Object.entries(exports ?? {}).map(([entry, { default: file }]) => [
+    entry,
+    { types: file.replace(/\.js$/, '.d.ts'), default: file },
+  ]);
+  return { name, version, license, type, ...(built.length > 0 && { exports: Object.fromEntries(built) }) };
+}
+
+function copyBuilt(part, place, types) {
+  const copy = (from) =>
+    fs.cpSync(from, path.join(place, 'dist'), {
+      recursive: true,
+      filter: (file) => !/\.map$|[./]test\b/.test(path.relative(from, file)),
+    });
+  copy(path.join(root, 'packages', part, 'dist'));
+  if (types) copy(path.join(types, part, 'src'));
+}
+
+/** Writes the declarations of all packages, and returns their folder. */
+function declare(env) {
+  const folder = path.join(target, 'types');
+  const settings = path.join('packages', 'toolchain', 'tsconfig.build.json');
+  const options = ['--declaration', '--emitDeclarationOnly', '--sourceMap', 'false', '--inlineSources', 'false'];
+  const { ok, output } = step(binary('tsc'), ['-p', settings, ...options, '--outDir', folder], { env });
+  if (!ok) throw new Failure(`The declarations could not be written.\n${output}`);
+  return folder;
+}
+
+function read(file) {
+  return JSON.parse(fs.readFileSync(path.join(root, file), 'utf8'));
+}
+
+function write(file, content) {
+  fs.writeFileSync(file, `${JSON.stringify(content, null, 2)}\n`);
+}

@@ -1,0 +1,18 @@
+import path from 'node:path';
+import { run } from './child.mjs';
+import { provisionEtcd } from './etcd.mjs';
+import { buildPackages } from './packages.mjs';
+import { prepare } from './prepare.mjs';
+
+/** Builds the program of this checkout and runs it. */
+export async function runProgram(args) {
+  const { node, env } = prepare();
+  buildPackages({ env });
+  const starts = args[0] === 'start' && !args.some((argument) => /^--(etcd-servers|help)\b/.test(argument));
+  const etcd = starts ? { ETCD_BIN: await provisionEtcd() } : {};
+  return run(node, [path.join('packages', 'devcluster', 'dist', 'cluster-apiserver.js'), ...args], {
+    env: { ...env, ...etcd },
+    // The launcher of a cluster exits when the IPC channel closes, even if this process could not forward a signal.
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+  });
+}
