@@ -4,7 +4,7 @@ import { X509Certificate } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { setUp } from './set-up.ts';
+import { changeEncryptionKeys, setUp } from './set-up.ts';
 
 const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'set-up-'));
 const read = (...names: string[]): string => fs.readFileSync(path.join(directory, ...names), 'utf8');
@@ -18,9 +18,12 @@ const run = () =>
     random: systemRandom(),
   });
 
+type Keys = [{ readonly name: string; readonly secret: string }];
+const keysIn = (line: string): Keys => JSON.parse(line.slice('keys: '.length)) as Keys;
+
 beforeAll(async () => {
   fs.mkdirSync(path.join(directory, 'config'));
-  const template = ['secret: ${ENCRYPTION_KEY}', 'authority: |', '  ${CERTIFICATE_AUTHORITY}', 'other: ${OTHER}', ''];
+  const template = ['keys: ${ENCRYPTION_KEYS}', 'authority: |', '  ${CERTIFICATE_AUTHORITY}', 'other: ${OTHER}', ''];
   fs.writeFileSync(path.join(directory, 'config', 'example.yaml'), template.join('\n'));
   await run();
 });
@@ -43,8 +46,10 @@ test('the kubeconfig names the address on the host and the client certificate', 
 });
 
 test('placeholders in configuration are replaced by their values, whole lines with their indentation', () => {
-  const [secret = '', , ...lines] = read('apiserver', 'example.yaml').trimEnd().split('\n');
-  expect(Buffer.from(secret.slice('secret: '.length), 'base64')).toHaveLength(32);
+  const [keys = '', , ...lines] = read('apiserver', 'example.yaml').trimEnd().split('\n');
+  const [{ name, secret }] = keysIn(keys);
+  expect(name).toBe('compose-1');
+  expect(Buffer.from(secret, 'base64')).toHaveLength(32);
   expect(lines.at(-1)).toBe('other: ${OTHER}');
   expect(lines.slice(0, -1).every((line) => line.startsWith('  '))).toBe(true);
   expect(
@@ -72,4 +77,23 @@ test('another run keeps CAs and keys and issues new certificates', async () => {
   await run();
   expect(kept.map((file) => read(file))).toEqual(before);
   expect(read('apiserver', 'server.crt')).not.toBe(certificate);
+});
+
+test('a rotation adds a key, lets it encrypt, and removes the other one', () => {
+  const change = (step: 'add' | 'use' | 'remove'): readonly string[] => {
+    const names = changeEncryptionKeys(step, { directory, service: undefined, random: systemRandom() });
+    const [keys = ''] = read('apiserver', 'example.yaml').split('\n');
+    expect(keysIn(keys).map(({ name }) => name)).toEqual(names);
+    return names;
+  };
+  expect(change('add')).toEqual(['compose-1', 'compose-2']);
+  expect(change('use')).toEqual(['compose-2', 'compose-1']);
+  expect(change('remove')).toEqual(['compose-2']);
+  expect(change('add')).toEqual(['compose-2', 'compose-3']);
+});
+
+test('the load balancer has a certificate of its own for the same names', () => {
+  const { subjectAltName } = new X509Certificate(read('load-balancer', 'server.pem'));
+  expect(subjectAltName).toContain('DNS:load-balancer');
+  expect(read('load-balancer', 'server.pem')).toContain('PRIVATE KEY');
 });

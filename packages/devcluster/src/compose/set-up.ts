@@ -9,6 +9,7 @@ import {
 import fs from 'node:fs';
 import path from 'node:path';
 import { readIfExists, replaceFile } from '../files.ts';
+import { changeKeys, type EncryptionKey, type KeyChange, openEncryptionKeys } from './encryption-keys.ts';
 
 /**
  * Creates credentials and configuration for docker-compose.yml. Each service mounts only the directory that it requires. CAs,
@@ -34,13 +35,12 @@ interface Owner {
 }
 
 const etcdMembers = ['etcd-1', 'etcd-2', 'etcd-3'];
-/** More than docker-compose.yml starts, so that one can be added without new certificates. */
-const replicas = Array.from({ length: 9 }, (_, at) => `apiserver-${at + 1}`);
+/** The name of all of them, by which the load balancer and Prometheus find them, and those of each: more than docker-compose.yml starts. */
+const replicas = ['apiserver', ...Array.from({ length: 9 }, (_, at) => `apiserver-${at + 1}`)];
 /** The load balancer passes TLS through, so the certificates of the replicas also contain its names. */
 const loadBalancer = ['load-balancer', 'localhost', '127.0.0.1', '::1'];
 /** Volumes that services write to; new ones belong to root. */
 const serviceDirectories = ['kms', ...[...etcdMembers, 'prometheus', 'grafana'].map((name) => path.join('data', name))];
-const encryptionKeyBytes = 32;
 const readable = 0o644;
 const secret = 0o600;
 
@@ -71,6 +71,9 @@ export async function setUp(options: SetUpOptions): Promise<{ readonly kubeconfi
   const signingKey = await readOrCreate(path.join(kept, 'service-accounts.key'), generatePrivateKey);
   write(at('apiserver', 'service-accounts.key'), signingKey, secret);
   write(at('load-balancer', 'ca.crt'), cluster.certificate);
+  // It passes TLS through, and answers by itself only if no replica lives.
+  const own = await cluster.issueForServer({ commonName: 'load-balancer', hosts: loadBalancer });
+  write(at('load-balancer', 'server.pem'), own.certificate + own.privateKey, secret);
   const dexHosts = ['dex', 'dex.localhost', 'localhost', '127.0.0.1'];
   writePair(write, at('dex', 'server'), await cluster.issueForServer({ commonName: 'dex', hosts: dexHosts }));
   write(at('prometheus-credentials', 'ca.crt'), cluster.certificate);
@@ -78,13 +81,7 @@ export async function setUp(options: SetUpOptions): Promise<{ readonly kubeconfi
   writePair(write, at('prometheus-credentials', 'prometheus'), prometheus);
   for (const folder of serviceDirectories) changeOwner(at(folder), service);
 
-  const encryptionKey = await readOrCreate(path.join(kept, 'encryption.key'), async () =>
-    random.bytes(encryptionKeyBytes).toString('base64'),
-  );
-  const values = { ENCRYPTION_KEY: encryptionKey, CERTIFICATE_AUTHORITY: cluster.certificate };
-  for (const name of fs.readdirSync(at('config')).filter((entry) => entry.endsWith('.yaml'))) {
-    write(at('apiserver', name), fillTemplate(fs.readFileSync(at('config', name), 'utf8'), values), secret);
-  }
+  writeConfiguration(at, write, cluster.certificate, openEncryptionKeys(kept, random));
 
   const writeForUser = createWriter(user);
   const kubeconfigs = [
@@ -98,6 +95,29 @@ export async function setUp(options: SetUpOptions): Promise<{ readonly kubeconfi
   }
   writeForUser(at('credentials', 'ca.crt'), cluster.certificate);
   return { kubeconfig: at('credentials', 'kubeconfig') };
+}
+
+/** Changes the encryption keys, and writes the configuration of the replicas, which reload it. Returns the names of the keys. */
+export function changeEncryptionKeys(
+  change: KeyChange,
+  { directory, service, random }: Pick<SetUpOptions, 'directory' | 'service' | 'random'>,
+): readonly string[] {
+  const at = (...names: string[]): string => path.join(directory, ...names);
+  const keys = changeKeys(change, at('authorities'), random);
+  writeConfiguration(at, createWriter(service), fs.readFileSync(at('authorities', 'cluster-ca.crt'), 'utf8'), keys);
+  return keys.map(({ name }) => name);
+}
+
+/** The files of the replicas, with what is not under version control. */
+function writeConfiguration(
+  at: (...names: string[]) => string,
+  write: Write,
+  authority: string,
+  keys: readonly EncryptionKey[],
+): void {
+  const values = { ENCRYPTION_KEYS: JSON.stringify(keys), CERTIFICATE_AUTHORITY: authority };
+  for (const name of fs.readdirSync(at('config')).filter((entry) => entry.endsWith('.yaml')))
+    write(at('apiserver', name), fillTemplate(fs.readFileSync(at('config', name), 'utf8'), values), secret);
 }
 
 export const getOwner = (file: string): Owner => fs.statSync(file);

@@ -107,9 +107,12 @@ async function start(home: string, cleanup: CleanupStack): Promise<ComposeProces
   const config = adaptAddresses(fs.readFileSync(path.join(root, 'deploy/compose/load-balancer/haproxy.cfg'), 'utf8'))
     .replace('bind :6443', `bind 127.0.0.1:${publicPort}`)
     .replace('bind :8405', `bind 127.0.0.1:${metricsPort}`)
-    // There is no engine DNS, and the addresses are not names.
+    // There is no engine DNS, so the addresses of the template are written out.
     .replace(/resolvers docker\n( +.*\n)+/, '')
-    .replaceAll('resolvers docker init-addr last,libc,none', '')
+    .replaceAll(/server-template (\S+-) 9 apiserver:6443 .*/g, (_, prefix: string) =>
+      replicas.map((replica, at) => `server ${prefix}${at + 1} ${new URL(replica.url).host}`).join('\n    '),
+    )
+    .replaceAll('abns@no-replicas', `abns@${path.basename(home)}`)
     .replaceAll('/etc/load-balancer/', `${home}/load-balancer/`);
   const configFile = path.join(home, 'haproxy.cfg');
   fs.writeFileSync(configFile, config);

@@ -165,6 +165,29 @@ describeIf(process.env.HAPROXY_BIN !== undefined, 'behind the load balancer', 't
   );
 
   test(
+    'without a replica, the load balancer answers with 503 and a Status, also a health check',
+    async () => {
+      for (const replica of cluster.replicas) replica.signal('SIGKILL');
+      try {
+        const answer = await until('an answer', async () => {
+          const found = await send('GET', accounts).catch(() => undefined);
+          return found;
+        });
+        expect(answer).toMatchObject({
+          status: 503,
+          body: { kind: 'Status', reason: 'ServiceUnavailable', code: 503 },
+        });
+        expect((await send('GET', '/readyz')).status).toBe(503);
+      } finally {
+        await Promise.all(cluster.replicas.map((replica) => replica.restart()));
+      }
+      await useAllReplicas(cluster);
+      expect((await send('GET', accounts)).status).toBe(200);
+    },
+    slowTestMs,
+  );
+
+  test(
     'a watch whose replica is killed continues at another one without missing events',
     async () => {
       const revision = (await send('GET', accounts)).body.metadata?.resourceVersion ?? '';
