@@ -1,4 +1,4 @@
-import { keepText, setOwn, type SyncTask } from '@cluster-apiserver/base';
+import { keepText, largeBytesMin, setOwn, type SyncTask } from '@cluster-apiserver/base';
 import {
   type ByteString,
   byteString,
@@ -49,14 +49,11 @@ export class StoredObject implements Outcome, CacheItem {
   readonly stale: boolean;
   #uidHash: string | undefined;
 
-  constructor(kind: Kind, key: ByteString, { value, revision, stale, source }: StoredValue) {
-    const written = source instanceof WrittenValue && source.kind === kind ? source.object : undefined;
+  constructor(kind: Kind, key: ByteString, entry: StoredValue) {
+    const { value, revision, stale } = entry;
+    const written = writtenObjectOf(kind, entry);
     // What this replica wrote is up to date.
-    const {
-      value: own,
-      object: renewed,
-      isFormer = false,
-    }: Renewed = written ? { value } : kind.storage.form.renew(value, kind);
+    const { value: own, object: renewed, isFormer = false }: Renewed = written ? { value } : renewedOf(kind, entry);
     const stored = byteString(own);
     const object = renewed ?? (written && isLight(written) ? written : decodeStored(stored));
     // Everything else was checked before it was written. The resourceVersion is inserted after the uid.
@@ -117,6 +114,34 @@ export class WrittenValue {
   constructor(kind: Kind, object: KubeObject) {
     this.kind = kind;
     this.object = object;
+  }
+}
+
+const writtenObjectOf = (kind: Kind, { source }: StoredValue): KubeObject | undefined =>
+  source instanceof WrittenValue && source.kind === kind ? source.object : undefined;
+
+/** Large values that have been renewed in steps, until they are read. */
+const renewedInSteps = new WeakMap<StoredValue, { readonly kind: Kind; readonly renewed: Renewed }>();
+
+function renewedOf(kind: Kind, entry: StoredValue): Renewed {
+  const known = entry.value.length < largeBytesMin ? undefined : renewedInSteps.get(entry);
+  // The kind may have been replaced meanwhile.
+  return known?.kind === kind ? known.renewed : kind.storage.form.renew(entry.value, kind);
+}
+
+/** Renews a large value in steps, so that it is read at once; undefined if it is anyway. */
+export function prepareStored(kind: Kind, entry: StoredValue): SyncTask<void> | undefined {
+  const isShort = entry.value.length < largeBytesMin || !kind.storage.form.renewInSteps;
+  return isShort || writtenObjectOf(kind, entry) ? undefined : renewStored(kind, entry);
+}
+
+function* renewStored(kind: Kind, entry: StoredValue): SyncTask<void> {
+  const renewing = kind.storage.form.renewInSteps?.(entry.value, kind);
+  if (!renewing) return;
+  try {
+    renewedInSteps.set(entry, { kind, renewed: yield* renewing });
+  } catch {
+    // It fails again where it is read, which reports it.
   }
 }
 
@@ -230,27 +255,34 @@ export interface CollectionKind {
 export function collectionFormOf(held: CollectionKind, keyPrefix: string): CollectionDescriptor<CachedObject> {
   return {
     prefix: `${keyPrefix}/${held.kind.storage.prefix}/`,
+    prepare: (entry) => (entry.unreadable ? undefined : prepareStored(held.kind, entry)),
     read: (entry, key) => readEntry(held.kind, entry, key),
     termsOf: (item) => (item.unreadable ? [unreadableTerm] : termsOf(held.kind, item)),
   };
 }
 
-const itemsPerStep = 64;
+/** What is read in one step takes about a millisecond. */
+const charactersPerStep = largeBytesMin;
 
 /** Whether a kind reads the objects of a collection as they are in memory. */
 export function* isReadAlike(kind: Kind, items: Iterable<CachedObject>): SyncTask<boolean> {
   let read = 0;
   for (const item of items) {
     // What was pruned from it is not in memory.
-    if (item.unreadable || item.stale || !isSameRead(kind, item)) return false;
-    if (++read % itemsPerStep === 0) yield;
+    if (item.unreadable || item.stale || !(yield* isSameRead(kind, item))) return false;
+    read += item.weight;
+    if (read < charactersPerStep) continue;
+    read = 0;
+    yield;
   }
   return true;
 }
 
-function isSameRead(kind: Kind, item: StoredObject): boolean {
+function* isSameRead(kind: Kind, item: StoredObject): SyncTask<boolean> {
   const { key, revision, stale, storedForm, json, fields } = item;
   const entry = { key: textOfItemKey(key), value: bytesOf(storedForm), revision, stale };
+  const preparing = prepareStored(kind, entry);
+  if (preparing) yield* preparing;
   const again = readEntry(kind, entry, key);
   return !again.unreadable && again.json === json && sameJson(again.fields, fields);
 }

@@ -1,9 +1,9 @@
-import { requireValue } from '@cluster-apiserver/base';
+import { largeBytesMin, requireValue, runSync, type SyncTask } from '@cluster-apiserver/base';
 import { storedBounds } from '../json/json-scan.ts';
-import { parseStoredJson } from '../json/json.ts';
+import { parseJsonSteps } from '../json/json.ts';
 import type { ApiVersion } from '../kind/api-version.ts';
 import type { Renewed, StoredForm, StoredVersions } from '../kind/storage.ts';
-import { decode } from '../schema/decode.ts';
+import { decode, decodeInSteps } from '../schema/decode.ts';
 import { isProtobuf, parseProtobuf } from './protobuf.ts';
 import { bytesOf, encodeStored, typePrefix } from './stored-form.ts';
 
@@ -14,7 +14,7 @@ import { bytesOf, encodeStored, typePrefix } from './stored-form.ts';
  */
 export const canonicalForm: StoredForm = {
   encode: encodeStored,
-  renew: (stored, kind) => (isCurrent(stored, kind) ? { value: stored } : renew(stored, kind)),
+  renew: (stored, kind) => (isCurrent(stored, kind) ? { value: stored } : runSync(renew(stored, kind))),
 };
 
 /**
@@ -23,18 +23,21 @@ export const canonicalForm: StoredForm = {
  */
 export const structuralForm: StoredForm = {
   encode: encodeStored,
-  renew: (stored, kind) => {
-    const renewed = renew(stored, kind);
-    return renewed.value.equals(stored) ? { ...renewed, value: stored } : renewed;
-  },
+  renew: (stored, kind) => runSync(renewStructural(stored, kind)),
+  renewInSteps: renewStructural,
 };
+
+function* renewStructural(stored: Buffer, kind: StoredVersions): SyncTask<Renewed> {
+  const renewed = yield* renew(stored, kind);
+  return renewed.value.equals(stored) ? { ...renewed, value: stored } : renewed;
+}
 
 function isCurrent(stored: Buffer, kind: StoredVersions): boolean {
   const begin = prefixOf(kind, requireValue(kind.versions[0]));
   return stored.at(-1) === closingBrace && stored.subarray(0, begin.length).equals(begin);
 }
 
-function renew(stored: Buffer, kind: StoredVersions): Renewed {
+function* renew(stored: Buffer, kind: StoredVersions): SyncTask<Renewed> {
   const { versions, conversion } = kind;
   const present = requireValue(versions[0]);
   const { value } = isProtobuf(stored)
@@ -46,17 +49,21 @@ function renew(stored: Buffer, kind: StoredVersions): Renewed {
         },
         storedBounds,
       )
-    : parseStoredJson(stored.toString());
+    : yield* parseJsonSteps(stored.toString(), storedBounds);
   const version = typeof value === 'object' && value !== null ? versionOf(versions, value) : undefined;
   if (typeof value !== 'object' || value === null || !version)
     throw new TypeError(`it is no ${present.kind} of ${present.apiVersion}`);
-  const held = decode(version.schema, value, () => {}, {
-    hugeDefaults: 'omitted',
-    storedBytes: stored.length,
-  });
+  yield;
+  const options = { hugeDefaults: 'omitted', storedBytes: stored.length } as const;
+  const held =
+    stored.length < largeBytesMin
+      ? decode(version.schema, value, () => {}, options)
+      : yield* decodeInSteps(version.schema, value, () => {}, options);
+  yield;
   if (version === present) return { value: bytesOf(encodeStored(held)), object: held };
   if (!conversion.isImmediate) return { value: bytesOf(encodeStored(held)), object: held, isFormer: true };
   const object = conversion.convert(held, version, present);
+  yield;
   return { value: bytesOf(encodeStored(object)), object };
 }
 

@@ -1,3 +1,4 @@
+import type { SyncTask } from '@cluster-apiserver/base';
 import type { ByteString } from '../codec/stored-form.ts';
 import type { ApiVersion } from './api-version.ts';
 import type { Conversion } from './conversion.ts';
@@ -29,6 +30,8 @@ export interface StoredForm {
    * each value that is read. Throws if it is no object of the kind.
    */
   renew(stored: Buffer, kind: StoredVersions): Renewed;
+  /** The same in steps, if every value is decoded: that of a large one takes longer than a turn of the event loop. */
+  renewInSteps?(stored: Buffer, kind: StoredVersions): SyncTask<Renewed>;
 }
 
 export interface Renewed {

@@ -20,7 +20,7 @@ import {
 import { toVersion } from '../conversion.ts';
 import { type Outcome, WrittenObject } from '../outcome.ts';
 import { type Place, placeOf, type Resource } from '../resource.ts';
-import { readStored, type StoredObject } from '../stored-object.ts';
+import { prepareStored, readStored, type StoredObject } from '../stored-object.ts';
 import { type AdmissionOptions, admit } from './admission.ts';
 import { createAdmitted, encodeObject, type EncodedObject, writtenObject } from './store-new-object.ts';
 
@@ -108,8 +108,11 @@ function readCached({ resource, place }: Update): Base | undefined {
 const readFromStore = async (update: Update): Promise<Base> =>
   toBase(update, (await update.resource.store.get(update.place.key, update.call)).stored);
 
-const toBase = ({ resource, place }: Update, stored: StoredValue | undefined): Base =>
-  new Base(stored && readStored(resource.stored, stored, place.itemKey), false);
+async function toBase({ resource, place, call }: Update, stored: StoredValue | undefined): Promise<Base> {
+  const preparing = stored && prepareStored(resource.stored, stored);
+  if (preparing) await runTask(resource.clock, call, preparing, true);
+  return new Base(stored && readStored(resource.stored, stored, place.itemKey), false);
+}
 
 /** Whether what was decided on a cached state holds for that of the store. */
 const isSame = ({ resource, history }: Update, { current: cached }: Base, { current: stored }: Base): boolean =>
@@ -187,7 +190,8 @@ async function commit(update: Update, next: NextState, over: Revision | undefine
     const outcome = stored ? writtenObject(stored, revision) : new WrittenObject(decided, revision);
     return { outcome, over, created: over === undefined, removed: stored === undefined };
   } catch (error) {
-    if (error instanceof KeyExistsError || error instanceof RevisionMismatchError) return toBase(update, error.current);
+    if (error instanceof KeyExistsError || error instanceof RevisionMismatchError)
+      return await toBase(update, error.current);
     throw error;
   }
 }

@@ -15,7 +15,7 @@ import { type Outcome, WrittenObject } from '../outcome.ts';
 import { type Place, placeOf, type Resource } from '../resource.ts';
 import { readStored, WrittenValue } from '../stored-object.ts';
 import { admit, type AdmissionOptions } from './admission.ts';
-import { canonical } from './system-fields.ts';
+import { canonicalInSteps } from './system-fields.ts';
 
 /** An object in its stored version. */
 export interface EncodedObject {
@@ -32,7 +32,7 @@ export function* encodeObject(resource: Resource, decided: KubeObject, call: Cal
   const bytes = stored.storage.form.encode(object);
   return object === decided
     ? { bytes, read: object, source: new WrittenValue(stored, object) }
-    : { bytes, read: canonical(stored, object), source: undefined };
+    : { bytes, read: yield* canonicalInSteps(stored, object), source: undefined };
 }
 
 export const writtenObject = ({ bytes, read, source }: EncodedObject, at: Revision): WrittenObject =>

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { systemClock } from '@cluster-apiserver/base';
+import { type SyncTask, systemClock } from '@cluster-apiserver/base';
 import { until } from '@cluster-apiserver/testkit/until';
 import { call, descriptorOf, type Item, useWatchCache } from '../../test/use-watch-cache.ts';
 import { CollectionSuspendedError, CorruptValueError, KeyUnavailableError } from '../errors.ts';
@@ -17,6 +17,14 @@ describe('with any number of objects and changes, one turn of the event loop doe
   let retryUnreadable: () => void;
   /** Takes time. */
   let work: () => void;
+  /** How many steps are made of each entry before it is read. */
+  let stepsBefore: number;
+  function* prepare(): SyncTask<void> {
+    for (let step = 0; step < stepsBefore; step++) {
+      work();
+      yield;
+    }
+  }
 
   /** Only decoding an object takes time. */
   async function open(store: FollowedStore = cached.memory): Promise<Collection<Item>> {
@@ -36,6 +44,7 @@ describe('with any number of objects and changes, one turn of the event loop doe
       collections: [
         {
           ...plain,
+          prepare: () => (stepsBefore > 0 ? prepare() : undefined),
           read: (...entry) => {
             work();
             return plain.read(...entry);
@@ -59,6 +68,7 @@ describe('with any number of objects and changes, one turn of the event loop doe
 
   beforeEach(() => {
     stepsMax = 0;
+    stepsBefore = 0;
   });
 
   test('of a load', async () => {
@@ -72,6 +82,20 @@ describe('with any number of objects and changes, one turn of the event loop doe
     expect(terms).toEqual(terms.toSorted());
     expect(stepsMax).toBeGreaterThan(20);
     expect(stepsMax).toBeLessThan(stepsPerTurnMax);
+  });
+
+  test('of large objects, in a load, in changes and in past states', async () => {
+    stepsBefore = 500;
+    await create(3);
+    cached.memory.compact(await cached.memory.readLatestRevision(call));
+    const a = await open();
+    await create(3, 3);
+    const past = await cached.memory.readLatestRevision(call);
+    await a.waitUntilFresh(undefined, call);
+    expect(a.view().items.size).toBe(6);
+    expect((await a.listFromStore({ within: '' }, past, call)).items).toHaveLength(6);
+    expect(stepsMax).toBeGreaterThan(20);
+    expect(stepsMax).toBeLessThan(2 * stepsPerTurnMax);
   });
 
   test('of the growth of its maps', async () => {

@@ -1,3 +1,4 @@
+import type { SyncTask } from '@cluster-apiserver/base';
 import type { CorruptValueError } from '../errors.ts';
 import type { Revision } from '../revision.ts';
 import type { Entry } from '../store.ts';
@@ -18,6 +19,8 @@ export interface CacheItem extends Keyed {
 export interface CollectionDescriptor<Item extends CacheItem> {
   /** The prefix of all keys of the collection. */
   readonly prefix: string;
+  /** Reads an entry before, in steps, if `read` would take too long at once. Undefined if it would not. */
+  readonly prepare?: (entry: Entry) => SyncTask<void> | undefined;
   /** Must not throw: an unreadable entry becomes an item that says so. `key` is the item's key. */
   readonly read: (entry: Entry, key: string) => Item;
   /** The index terms of an item. */

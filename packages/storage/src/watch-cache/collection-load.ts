@@ -4,7 +4,7 @@ import { type Revision, zeroRevision } from '../revision.ts';
 import type { Entry, ListResult, Store } from '../store.ts';
 import type { CacheItem, CollectionDescriptor } from './collection-descriptor.ts';
 import { Contents } from './contents.ts';
-import { decodeEntry, itemKeyOf } from './entry-decoder.ts';
+import { itemKeyOf, runInFeed } from './entry-decoder.ts';
 
 export interface LoadOptions {
   readonly store: Pick<Store, 'list'>;
@@ -60,7 +60,10 @@ export class CollectionLoad<Item extends CacheItem> {
       for (const entry of page.entries) {
         if (!loop.hasTime('feed')) await loop.turn('feed');
         if (entry.unreadable?.isPermanent === false) throw new CollectionSuspendedError(prefix, entry.unreadable);
-        const item = this.#itemOf(entry);
+        const known = this.#knownItemOf(entry);
+        const preparing = known ? undefined : this.#descriptor.prepare?.(entry);
+        if (preparing) await runInFeed(loop, preparing);
+        const item = known ?? this.#descriptor.read(entry, itemKeyOf(this.#descriptor, entry.key));
         this.#contents.set(item.key, item, page.revision);
       }
     }
@@ -75,11 +78,9 @@ export class CollectionLoad<Item extends CacheItem> {
   }
 
   /** A version that could be read before need not be read again, and its key may have been removed since. */
-  #itemOf(entry: Entry): Item {
+  #knownItemOf(entry: Entry): Item | undefined {
     const known = this.#present.get(itemKeyOf(this.#descriptor, entry.key));
-    return known && known.revision === entry.revision && !known.unreadable
-      ? known
-      : decodeEntry(this.#descriptor, entry);
+    return known && known.revision === entry.revision && !known.unreadable ? known : undefined;
   }
 
   /** What was loaded, with all changes. */

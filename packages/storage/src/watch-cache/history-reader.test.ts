@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { Places } from '@cluster-apiserver/base';
+import { Places, toSyncTask } from '@cluster-apiserver/base';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { HistoryReplacedError, RevisionCompactedError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
@@ -31,9 +31,9 @@ function opened({ weight = 1_000, compacted = 0 } = {}) {
       clock,
       places,
       open,
-      decode: ({ revision: at }) => [
+      decode: toSyncTask(({ revision: at }) => [
         { key: `${at}`, revision: at, previous: undefined, current: { key: `${at}`, revision: at, weight } },
-      ],
+      ]),
       notify: () => wake(),
       onClose: () => {},
     });

@@ -3,12 +3,13 @@
  * each only as far ahead as its watcher takes, so that neither the number of watchers nor a slow one loads the store or
  * the memory.
  */
-import { type Clock, loopOf, type Places } from '@cluster-apiserver/base';
+import { type Clock, loopOf, type Places, type SyncTask } from '@cluster-apiserver/base';
 import { RevisionCompactedError } from '../errors.ts';
 import { type Revision, revision, zeroRevision } from '../revision.ts';
 import type { ChangeSet } from '../store.ts';
 import { ChangeWindow, type ItemChange } from './change-window.ts';
 import type { CacheItem } from './collection-descriptor.ts';
+import { runInFeed } from './entry-decoder.ts';
 
 /** A reader that waits longer for its place expires, so that its client learns soon that it has to list again. */
 const waitMaxMs = 10_000;
@@ -29,7 +30,7 @@ export interface HistoryReaderOptions<Item> {
   readonly clock: Clock;
   readonly places: Places;
   readonly open: (after: Revision, signal: AbortSignal) => AsyncIterable<ChangeSet>;
-  readonly decode: (set: ChangeSet) => readonly ItemChange<Item>[];
+  readonly decode: (set: ChangeSet) => SyncTask<readonly ItemChange<Item>[]>;
   /** Called once after a `take` that returned nothing. */
   readonly notify: () => void;
   readonly onClose: () => void;
@@ -131,7 +132,9 @@ export class HistoryReader<Item extends CacheItem> {
       for await (const set of open(after, signal)) {
         if (!loop.hasTime('feed')) await loop.turn('feed');
         if (signal.aborted) return;
-        for (const change of decode(set)) this.#ahead.add(change);
+        const changes = await runInFeed(loop, decode(set));
+        if (signal.aborted) return;
+        for (const change of changes) this.#ahead.add(change);
         this.#read = revision(Math.max(this.#read, set.revision));
         this.#notify();
         if (this.#ahead.weight >= aheadWeightMax) await new Promise<void>((resolve) => (this.#resume = resolve));

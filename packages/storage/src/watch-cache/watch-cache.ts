@@ -21,6 +21,7 @@ import type { ChangeSet, FollowedStore } from '../store.ts';
 import { Collection } from './collection.ts';
 import type { CacheItem, CollectionDescriptor } from './collection-descriptor.ts';
 import { CollectionState } from './collection-state.ts';
+import { runInFeed } from './entry-decoder.ts';
 import { Freshness } from './freshness.ts';
 import { PrefixMap } from './prefix-map.ts';
 import { SingleLoads } from './single-loads.ts';
@@ -263,6 +264,11 @@ export class WatchCache<Item extends CacheItem> {
     const needs = (key: string): boolean => this.#members.find(key)?.state.needsChanges === true;
     for await (const set of store.watch(prefix, from, ended, { withPrevious: false, needs })) {
       if (!this.#loop.hasTime('feed')) await this.#loop.turn('feed');
+      for (const { key, current } of set.changes) {
+        const state = this.#members.find(key)?.state;
+        const preparing = current && state?.needsChanges ? state.descriptor.prepare?.(current) : undefined;
+        if (preparing) await runInFeed(this.#loop, preparing);
+      }
       if (ended.aborted) return;
       onProgress();
       this.#apply(set);

@@ -1,6 +1,6 @@
 /** @jest-environment ./packages/toolchain/isolated-environment.mjs */
 import { describe, expect, test } from '@jest/globals';
-import type { SyncTask } from '@cluster-apiserver/base';
+import { largeBytesMin, type SyncTask } from '@cluster-apiserver/base';
 import type { Definition, JsonSchema } from '@cluster-apiserver/custom-resources';
 import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
 import { customKind, customResourceDefinition, longestPart, mapOf, model, numbers, runSync } from './growth.ts';
@@ -121,6 +121,18 @@ describe.each(cases)('%s', (_, properties, content) => {
     ['a definition is validated', () => validate(customResourceDefinition, decoded(customResourceDefinition, body))],
     ['a kind is made', () => customKind(body as unknown as Definition)],
     ['an object is decoded', () => model.decodeInSteps(kindOf().schema, objectOf(content), () => {})],
+    [
+      'a stored object is read',
+      () => {
+        const kind = kindOf();
+        const { form } = kind.storage;
+        const padded = { ...objectOf(content), padding: 'x'.repeat(largeBytesMin) };
+        const reading = form.renewInSteps?.(Buffer.from(JSON.stringify(padded)), kind);
+        if (!reading) throw new Error('values of the kind are not read in steps');
+        reading.next(); // the scan of the text: a short step for each character
+        return reading;
+      },
+    ],
     ['an object is validated', () => validate(kindOf(), decoded(kindOf(), objectOf(content)))],
     [
       'an object is validated over another one',
