@@ -16,7 +16,7 @@ import {
   resourceIn,
   untimed,
 } from '../../test/objects.ts';
-import { createRecordedLog } from '../../test/recorded-log.ts';
+import { createRecordedLog, type LoggedEvent } from '../../test/recorded-log.ts';
 import { beginTerm } from '../../test/term.ts';
 import { quietTurns, until } from '../../test/turns.ts';
 import { requireKind } from '../object-of-kind.ts';
@@ -45,18 +45,19 @@ afterEach(async () => {
 
 const definitions = (): Resource => resourceIn(registry, 'customresourcedefinitions');
 
-/** Serves the kinds. */
-function serve(): void {
-  const { log } = createRecordedLog();
+/** Serves the kinds, and returns what is logged. */
+function serve(conversionOf: () => undefined = () => undefined): LoggedEvent[] {
+  const { log, events } = createRecordedLog();
   const served = new ServedDefinitions(definitions(), {
     api: registry.api,
     clock,
     random: seededRandom(1),
     log,
-    conversionOf: () => undefined,
+    conversionOf,
     caughtUp: () => {},
   });
   closing.unshift(() => served.close());
+  return events;
 }
 
 /** Begins a term of the controllers. */
@@ -171,6 +172,39 @@ describe('a definition', () => {
     await whenEstablished('things');
     await quietTurns();
     expect(await reasons('things')).toEqual(established);
+  });
+
+  test('that cannot be served is logged when that begins, changes and ends', async () => {
+    let problem: string | undefined = 'one';
+    let tries = 0;
+    const events = serve(() => {
+      tries++;
+      if (problem !== undefined) throw new Error(problem);
+      return undefined;
+    });
+    work();
+    await define({ plural: 'things', kind: 'Thing' });
+    const fewMore = async (): Promise<void> => {
+      const wanted = tries + 3;
+      await until('it is tried again', async () => {
+        clock.advance(5_000);
+        return tries >= wanted;
+      });
+    };
+    await fewMore();
+    problem = 'other';
+    await fewMore();
+    problem = undefined;
+    await until('it is served', async () => {
+      clock.advance(5_000);
+      return (await reasons('things'))['Established']?.startsWith('True') ?? false;
+    });
+    const definition = 'things.example.com';
+    expect(events.filter(({ type }) => type !== 'synced')).toEqual([
+      { type: 'failed', definition, error: new Error('one') },
+      { type: 'failed', definition, error: new Error('other') },
+      { type: 'serving a custom resource no longer fails', definition },
+    ]);
   });
 
   test('of a group of Kubernetes shows whether it is approved', async () => {

@@ -44,6 +44,8 @@ export class ServedDefinitions {
   readonly #served = new Map<string, Served>();
   /** Definitions whose last change has not been worked on. */
   readonly #pending = new Set<string>();
+  /** Why definitions are not served that are tried again and again. */
+  readonly #failures = new Map<string, string>();
   /** Called after each definition that was worked on. */
   readonly #waiters = new Set<() => void>();
   /** One of them waits for all replicas. */
@@ -61,16 +63,7 @@ export class ServedDefinitions {
       workers,
       pauses,
       work: (key) => this.#serve(key),
-      failed: (key, { tries, cause }) =>
-        log.warn(
-          'serving a custom resource failed; retrying',
-          'read the error; the conditions of the CustomResourceDefinition tell whether its schema is accepted',
-          {
-            definition: textOfItemKey(key),
-            tries,
-            error: asError(cause),
-          },
-        ),
+      failed: (key, { cause }) => this.#noteFailure(key, asError(cause)),
       measures: { queued: () => {}, added: () => {}, began: () => () => {} },
     });
     this.#unfollow = followAll([definitions], {
@@ -138,6 +131,22 @@ export class ServedDefinitions {
     this.#isAwaited = false;
   }
 
+  /** Logged when it begins and when it changes: it is tried every few seconds. */
+  #noteFailure(key: string, error: Error): void {
+    if (this.#failures.get(key) === error.message) return;
+    this.#failures.set(key, error.message);
+    this.#options.log.warn(
+      'serving a custom resource failed; retrying',
+      'read the error; the conditions of the CustomResourceDefinition tell whether its schema is accepted',
+      { definition: textOfItemKey(key), error },
+    );
+  }
+
+  #noteSuccess(key: string): void {
+    if (!this.#failures.delete(key)) return;
+    this.#options.log.info('serving a custom resource no longer fails', { definition: textOfItemKey(key) });
+  }
+
   #remove(key: string): void {
     const served = this.#served.get(key);
     this.#served.delete(key);
@@ -149,6 +158,7 @@ export class ServedDefinitions {
     if (!item?.unreadable) await this.#serveDefinition(key, item);
     // A change that came meanwhile is in the queue.
     if (this.#definitions.collection.get(key) !== item) return;
+    this.#noteSuccess(key);
     this.#pending.delete(key);
     for (const resolve of this.#waiters) resolve();
     this.#noteProgress();
