@@ -1,0 +1,100 @@
+// The documentation site. `npm run site` copies the pages of the repository, as they lie, beside this file and builds it.
+import { anchorOf, version } from './site.mjs';
+
+const page = (text, link) => ({ text, link: `/docs/${link}` });
+
+export default {
+  title: 'Cluster API Server',
+  description: 'A Kubernetes API server for platforms without pods',
+  cleanUrls: true,
+  lastUpdated: false,
+  // A link to a page or a section that does not exist fails the build.
+  ignoreDeadLinks: false,
+  markdown: {
+    anchor: { slugify: anchorOf },
+    config: (md) => {
+      // Text in angle brackets is text, as in `NAME=<value>`.
+      md.set({ html: false });
+      const { fence } = md.renderer.rules;
+      md.renderer.rules.fence = (tokens, index, ...rest) =>
+        tokens[index].info === 'mermaid'
+          ? `<pre v-pre class="mermaid">${md.utils.escapeHtml(tokens[index].content)}</pre>`
+          : fence(tokens, index, ...rest);
+    },
+  },
+  themeConfig: {
+    search: { provider: 'local' },
+    outline: [2, 3],
+    nav: [
+      { text: 'Start', link: '/docs/tutorial' },
+      { text: 'Operate', link: '/docs/operate' },
+      { text: 'Reference', link: '/docs/flags' },
+      { text: version, items: [{ text: 'Changelog', link: '/CHANGELOG' }, page('Upgrade', 'upgrade')] },
+    ],
+    sidebar: [
+      {
+        text: 'Start',
+        items: [
+          { text: 'What it is', link: '/' },
+          page('Tutorial', 'tutorial'),
+          page('Install', 'install'),
+          page('Install with Helm', 'install-helm'),
+          page('Migrate from kube-apiserver', 'migrating'),
+        ],
+      },
+      {
+        text: 'Tasks',
+        items: [
+          page('Define own kinds', 'custom-resources'),
+          page('Authenticate', 'authentication'),
+          page('Authorize', 'authorization'),
+          page('Admit writes', 'admission'),
+          page('Encrypt', 'encryption'),
+        ],
+      },
+      {
+        text: 'Operations',
+        items: [
+          page('Operate', 'operate'),
+          page('Runbooks', 'runbooks'),
+          page('Troubleshooting', 'troubleshooting'),
+          page('Logs', 'logs'),
+          page('Audit', 'audit'),
+          page('Tracing', 'tracing'),
+          page('Scaling', 'scaling'),
+          page('Upgrade', 'upgrade'),
+          page('Back up and restore', 'backup'),
+          { text: 'Monitoring', link: '/deploy/monitoring/' },
+        ],
+      },
+      {
+        text: 'Concepts',
+        items: [
+          page('Reliability', 'reliability'),
+          page('Benchmarks', 'benchmarks'),
+          page('API differences', 'api-differences'),
+          page('Architecture', 'architecture'),
+          page('Decisions', 'decisions/'),
+        ],
+      },
+      {
+        text: 'Reference',
+        items: [
+          page('Flags', 'flags'),
+          page('Metrics', 'metrics'),
+          page('Configuration files', 'configuration'),
+          { text: 'Helm values', link: '/helm/cluster-apiserver/' },
+        ],
+      },
+      {
+        text: 'Development',
+        items: [
+          { text: 'Contributing', link: '/CONTRIBUTING' },
+          page('Add a kind', 'adding-a-kind'),
+          page('Testing', 'testing'),
+          { text: 'Security', link: '/SECURITY' },
+        ],
+      },
+    ],
+  },
+};
