@@ -59,6 +59,7 @@ export default {
           page('Runbooks', 'runbooks'),
           page('Troubleshooting', 'troubleshooting'),
           page('Logs', 'logs'),
+          page('Messages of the log', 'messages'),
           page('Audit', 'audit'),
           page('Tracing', 'tracing'),
           page('Scaling', 'scaling'),

@@ -8,7 +8,7 @@ const folders = ['.', 'bench', 'conformance'];
 const trees = ['docs', 'deploy', 'helm'];
 
 /** The pages of the site, by their path in the repository. */
-export function pagesOfSite() {
+function pagesOfSite() {
   const isPage = (name) => name.endsWith('.md') && !name.includes('node_modules');
   const inFolders = folders.flatMap((folder) =>
     fs.readdirSync(path.join(root, folder)).map((name) => path.join(folder, name)),
@@ -44,7 +44,7 @@ export function copyPages(folder, sourceUrl) {
 const siteFile = (page) => page.replace(/\bREADME\.md$/, 'index.md');
 
 /** What a page is on the site: without comments, and with links only to pages and, if it is known where, to sources. */
-export function sitePage(page, text, pages, sourceUrl) {
+function sitePage(page, text, pages, sourceUrl) {
   const isDiary = page.startsWith(path.join('docs', 'diary'));
   const withoutComments = text.replace(/^<!--[^]*?-->\n/gm, '');
   const linked = withoutComments.replace(/(?<!!)\[((?:[^[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)/g, (link, label, target) => {
@@ -61,7 +61,7 @@ export function sitePage(page, text, pages, sourceUrl) {
 }
 
 /** The anchor of a heading, as forges derive it. It has no other names: its text becomes part of the site's settings. */
-export function anchorOf(heading) {
+function anchorOf(heading) {
   return heading
     .toLowerCase()
     .replace(/[^\p{L}\p{N} _-]/gu, '')

@@ -1,29 +1,32 @@
-import { expect, test } from '@jest/globals';
+/** The copy of the pages that `npm run site` builds the documentation site from. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 
 const root = path.resolve(import.meta.dirname, '..', '..', '..', '..');
-const toolchain = path.join(root, 'packages', 'toolchain', 'site-pages.mjs');
-const pages = ['README.md', 'docs/scaling.md', 'docs/decisions/README.md', 'bench/README.md'];
+const script = path.join(root, 'packages', 'toolchain', 'site-pages.mjs');
+const sources = 'https://sources.example/main';
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'site-'));
+const pages = path.join(folder, 'pages');
+const linked = path.join(folder, 'linked');
 
-/** The value of an expression over the exports of the script, which no package imports. */
-const valueOf = (expression: string): unknown =>
-  JSON.parse(
-    execFileSync(process.execPath, [
-      '--input-type=module',
-      '--eval',
-      `import * as site from ${JSON.stringify(toolchain)}; console.log(JSON.stringify(${expression}));`,
-    ]).toString(),
-  );
+beforeAll(() => {
+  // No package imports the toolchain.
+  const copy = (to: string, ...url: readonly string[]): string =>
+    `copyPages(${[to, ...url].map((one) => JSON.stringify(one)).join()});`;
+  const program = `import { copyPages } from ${JSON.stringify(script)}; ${copy(pages)} ${copy(linked, sources)}`;
+  execFileSync(process.execPath, ['--input-type=module', '--eval', program]);
+});
+afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
 
-const sitePage = (page: string, text: string, sourceUrl?: string): unknown =>
-  valueOf(
-    `site.sitePage(${[page, text].map((one) => JSON.stringify(one)).join()}, new Set(${JSON.stringify(pages)}), ${JSON.stringify(sourceUrl)})`,
-  );
+const read = (...parts: readonly string[]): string => fs.readFileSync(path.join(...parts), 'utf8');
+const linksIn = (text: string): string[] =>
+  Array.from(text.matchAll(/\]\(([^()#\s]+)(?:#[^()\s]*)?\)/g), ([, target = '']) => target);
 
-test('the navigation of the site has each page of docs', () => {
-  const settings = fs.readFileSync(path.join(root, 'docs', '.vitepress', 'config.mjs'), 'utf8');
+test('the navigation has each page of docs', () => {
+  const settings = read(root, 'docs', '.vitepress', 'config.mjs');
   const named = Array.from(settings.matchAll(/page\('[^']+', '([^']+)'\)/g), ([, name = '']) => name);
   const written = fs
     .readdirSync(path.join(root, 'docs'))
@@ -31,35 +34,28 @@ test('the navigation of the site has each page of docs', () => {
   expect(new Set(named.filter((name) => !name.endsWith('/')).map((name) => `${name}.md`))).toEqual(new Set(written));
 });
 
-test('the pages of all folders with documents are pages of the site', () => {
-  expect(valueOf('site.pagesOfSite()')).toEqual(
-    expect.arrayContaining(['README.md', 'docs/decisions/0001-packages.md', 'helm/cluster-apiserver/README.md']),
+test('links of a copied page lead to a copied page or picture, or to another site', () => {
+  const copied = fs.globSync('**/*.md', { cwd: pages });
+  expect(copied).toEqual(
+    expect.arrayContaining(['index.md', 'docs/decisions/index.md', 'helm/cluster-apiserver/index.md']),
   );
-});
-
-test.each([
-  ['README.md', '[a](docs/scaling.md#sizing)', '[a](docs/scaling.md#sizing)'],
-  [
-    'docs/scaling.md',
-    '[a](../README.md#limits) [b](decisions/README.md)',
-    '[a](../index.md#limits) [b](decisions/index.md)',
-  ],
-  ['docs/scaling.md', '[a](../bench)', '[a](../bench/index.md)'],
-  ['README.md', '[a test](packages/base/src/loop.test.ts)', 'a test'],
-  ['README.md', '[a](https://example.com/x)', '[a](https://example.com/x)'],
-  ['README.md', '![a](docs/images/tour.svg)', '![a](docs/images/tour.svg)'],
-  ['README.md', '<!-- a comment -->\ntext', 'text'],
-  ['docs/diary/x.md', 'text', '---\nsearch: false\n---\n\ntext'],
-])('%s: %j is %j on the site', (page, text, expected) => {
-  expect(sitePage(page, text)).toBe(expected);
-});
-
-test('sources are linked where it is known where they are', () => {
-  expect(sitePage('docs/scaling.md', '[a](../LICENSE)', 'https://example.com/main')).toBe(
-    '[a](https://example.com/main/LICENSE)',
+  const broken = copied.flatMap((page) =>
+    linksIn(read(pages, page))
+      .filter((target) => !/^(?:https?|mailto):/.test(target))
+      .filter((target) => !fs.existsSync(path.join(pages, path.dirname(page), target)))
+      .map((target) => `${page}: ${target}`),
   );
+  expect(broken).toEqual([]);
 });
 
-test('anchors are those of forges', () => {
-  expect(valueOf("site.anchorOf('What `a.b` does, twice')")).toBe('what-ab-does-twice');
+test('links to sources are plain text, or lead to where the sources are', () => {
+  expect(linksIn(read(pages, 'index.md'))).not.toContain(`${sources}/LICENSE`);
+  expect(read(pages, 'index.md')).toContain('License: Apache 2.0');
+  expect(linksIn(read(linked, 'index.md'))).toContain(`${sources}/LICENSE`);
+});
+
+test('comments are left out, and the search leaves out the diary', () => {
+  expect(read(root, 'README.md')).toContain('<!--');
+  expect(read(pages, 'index.md')).not.toContain('<!--');
+  expect(read(pages, 'docs', 'diary', 'performance.md')).toMatch(/^---\nsearch: false\n---\n/);
 });
