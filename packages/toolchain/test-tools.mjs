@@ -10,7 +10,7 @@ import { onlyWithFaults } from './test-plan.mjs';
 import { provisionHaproxy, provisionNghttpx } from './debian-programs.mjs';
 
 /**
- * Node, and an environment that names the programs that the tests of these patterns run. Builds the packages, too. A
+ * Node, and an environment that names the programs that the tests of these patterns run. Builds the packages if they need that. A
  * test that needs a program reads its variable, so the rarely needed ones are fetched only for files that name it.
  * `missing` names those that should have been fetched.
  */
@@ -44,7 +44,7 @@ export async function provisionTestTools(patterns = []) {
       ...(modules.reason && { GO_MODULES_MISSING: modules.reason }),
     },
   };
-  buildPackages(tools); // cluster tests run the built code
+  if (files.some((file) => file.endsWith('.cluster.test.ts'))) buildPackages(tools); // they run the built code
   Object.assign(tools.env, chartEnvironmentOf(provisionChartTools(tools)));
   return { tools, etcd, missing };
 }

@@ -20,6 +20,7 @@ import {
   workers,
 } from './test-plan.mjs';
 import { environmentOf, excludeFiles, provisionTestTools } from './test-tools.mjs';
+import { nextChange } from './watch-sources.mjs';
 
 /** Orders the tests of each file; a failed file is repeated in the same order. */
 const seed = randomInt(2 ** 31);
@@ -30,7 +31,8 @@ const requiresTools = Boolean(process.env.REQUIRE_TOOLS);
 const usage = `usage: npm test [-- PATTERN … [OPTION …]]
 
 Without arguments all tests, and the recorded conversations with kube-apiserver. A PATTERN is a regular expression over
-paths of test files; with it, OPTIONs of Jest can follow, such as -t NAME, -u or --seed=NUMBER.`;
+paths of test files; with it, OPTIONs of Jest can follow, such as -t NAME, -u or --seed=NUMBER. --watch runs the tests again
+after each change; --inspect-brk waits for a debugger.`;
 
 await main(async (args) => {
   if (args.includes('--help')) console.log(usage);
@@ -39,8 +41,23 @@ await main(async (args) => {
 });
 
 async function runMatching(args) {
+  const own = ['--watch', '--inspect-brk'].filter((option) => args.includes(option));
+  const patterns = args.filter((argument) => !own.includes(argument));
+  if (!own.includes('--watch')) return runOnce(patterns, own);
+  while (!wasInterrupted()) {
+    const next = nextChange(); // what changes during a run counts, too
+    await runOnce(patterns, own);
+    console.log('\nWaiting for a change; Ctrl-C ends.');
+    console.log(`\n— ${await next}`);
+  }
+  return 0;
+}
+
+async function runOnce(args, own) {
   const { tools } = await provisionTestTools(args);
-  const tests = await runJest(tools, args);
+  // One process, which the debugger is connected to.
+  const debugging = own.includes('--inspect-brk') ? { nodeFlags: ['--inspect-brk'], options: ['--runInBand'] } : {};
+  const tests = await runJest({ ...tools, ...debugging }, args, debugging.options);
   // Jest reports tests that a pattern of names leaves out as skipped.
   const isByName = args.some((arg) => /^(-t|--testNamePattern)\b/.test(arg));
   return report(isByName ? { ...tests, skipped: [] } : tests);
