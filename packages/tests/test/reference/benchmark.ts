@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Bar, barChart } from './bar-chart.ts';
 import { code, table } from './markdown.ts';
+import { withSections } from './sections.ts';
 
 const root = join(import.meta.dirname, '..', '..', '..', '..');
 
@@ -79,20 +80,6 @@ const names: Readonly<Record<string, string>> = {
 const readJson = (name: string): unknown => JSON.parse(readFileSync(join(root, 'bench', name), 'utf8'));
 const readResults = (): Results => readJson('results.json') as Results;
 const readMeasured = (): Measured => readJson('measured.json') as Measured;
-
-/** A page in which the sections between two comments are generated. */
-const withSections = (page: string, sections: Readonly<Record<string, string>>): string =>
-  Object.entries(sections).reduce(
-    (text, [name, section]) => {
-      const begin = `<!-- ${name}: generated from bench/ by npm run reference; do not edit -->`;
-      const end = `<!-- end of ${name} -->`;
-      const [before = '', rest = ''] = text.split(begin, 2);
-      const [, after] = rest.split(end, 2);
-      if (after === undefined) throw new Error(`${page} has no section ${name}`);
-      return `${before}${begin}\n\n${section}\n\n${end}${after}`;
-    },
-    readFileSync(join(root, page), 'utf8'),
-  );
 
 export const readme = (): string => withSections('README.md', { comparison: summaryOf(readResults()) });
 

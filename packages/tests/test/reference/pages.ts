@@ -5,6 +5,7 @@ import { argv } from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { benchmarkChart, benchmarksPage, featuresChart, readme, scalingPage } from './benchmark.ts';
 import { configurationPage } from './configuration-page.ts';
+import { apiDifferencesPage } from './conformance.ts';
 import { flagsPage } from './flags-page.ts';
 import { messagesPage } from './messages-page.ts';
 import { tour } from './tour.ts';
@@ -20,6 +21,7 @@ export const pages: Readonly<Record<string, () => string>> = {
   'docs/images/features.svg': featuresChart,
   'docs/benchmarks.md': benchmarksPage,
   'docs/scaling.md': scalingPage,
+  'docs/api-differences.md': apiDifferencesPage,
   'README.md': readme,
   'docs/images/tour.svg': tour,
 };
