@@ -26,6 +26,8 @@ export function mergeApplied(
 /** An empty list that is applied mentions no field, and is there all the same unless the object has a list already. */
 function withEmptyLists(schema: Schema, merged: unknown, applied: unknown): unknown {
   if (merged === undefined && Array.isArray(applied) && applied.length === 0) return applied;
+  if (isSharedList(schema) && Array.isArray(applied) && Array.isArray(merged))
+    return withEmptyListsInEntries(schema, merged, applied);
   if (!isJsonObject(applied) || !hasSharedMembers(schema, applied)) return merged;
   if (merged !== undefined && !isJsonObject(merged)) return merged;
   const changed: Record<string, unknown> = {};
@@ -36,6 +38,20 @@ function withEmptyLists(schema: Schema, merged: unknown, applied: unknown): unkn
     if (after !== undefined && after !== before) setOwn(changed, name, after);
   }
   return Object.keys(changed).length > 0 ? { ...merged, ...changed } : merged;
+}
+
+function withEmptyListsInEntries(
+  schema: SharedListSchema,
+  merged: readonly unknown[],
+  applied: readonly unknown[],
+): readonly unknown[] {
+  const { items } = schema;
+  if (items.type !== 'object') return merged;
+  const wanted = placesOf(schema, applied);
+  return merged.map((entry) => {
+    const at = wanted.get(identityOfEntry(schema, entry));
+    return at === undefined ? entry : withEmptyLists(items, entry, applied[at]);
+  });
 }
 
 const nameIn = (step: string): string => step.slice('f:'.length);

@@ -292,6 +292,35 @@ describe('ownership', () => {
     expect(JSON.stringify(entries)).not.toContain('rawJSON');
   });
 
+  test.each<[string, string, string]>([
+    ['[]', '[{"name":"a","subs":[]}]', '[{"name":"a","subs":[]}]'],
+    ['[{"name":"a","subs":[{"name":"x"}]}]', '[{"name":"a","subs":[]}]', '[{"name":"a","subs":[{"name":"x"}]}]'],
+    ['[{"name":"a","size":1}]', '[{"name":"a","subs":[],"tags":[]}]', '[{"name":"a","size":1,"subs":[],"tags":[]}]'],
+    ['[{"name":"b"}]', '[{"name":"a","o":{"subs":[]}}]', '[{"name":"b"},{"name":"a","o":{"subs":[]}}]'],
+    [
+      '[{"name":"a","o":{"name":"q"}}]',
+      '[{"name":"a","o":{"subs":[{"name":"y","tags":[]}]}}]',
+      '[{"name":"a","o":{"name":"q","subs":[{"name":"y","tags":[]}]}}]',
+    ],
+    ['[{"name":"a","subs":[]}]', '[{"name":"a","size":1}]', '[{"name":"a","size":1,"subs":[]}]'],
+  ])('an empty list in an entry is there unless it has entries: over %s, %s is %s', (before, given, after) => {
+    const tags = list(string, 'set');
+    const subs = list(of({ name: string, tags }), { keys: ['name'] });
+    const entry = of({ name: string, size: int64, subs, tags, o: of({ name: string, subs }) });
+    const whole = of({ items: list(entry, { keys: ['name'] }) }, { isRoot: true }) as ObjectSchema<KubeObject>;
+    const objectOf = (items: string): object => ({ metadata: { name: 'a', uid: 'u' }, items: JSON.parse(items) });
+    const present = decode(whole, objectOf(before), () => {});
+    const configuration = readApplied(whole, objectOf(given), () => {});
+    const task = apply(
+      whole,
+      present,
+      decode(whole, {}, () => {}),
+      configuration,
+      { ...writer, force: true },
+    );
+    expect(JSON.stringify(decode(whole, runSync(task), () => {})['items'])).toBe(after);
+  });
+
   test('a dropped field falls back to its default, an empty object stays while it is applied', () => {
     const one = applied(live, 'm', { size: 7, inner: {} });
     expect(one['spec']).toEqual({ ...defaults, size: 7, inner: { b: true } });
