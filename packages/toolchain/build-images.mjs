@@ -9,6 +9,7 @@ import { describeRevision, version } from './version.mjs';
 const targets = {
   server: 'cluster-apiserver',
   setup: 'cluster-apiserver-setup',
+  start: 'cluster-apiserver-start',
   'kms-plugin': 'cluster-apiserver-kms-plugin',
 };
 const buildMaxMs = 15 * 60_000;

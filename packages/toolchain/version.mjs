@@ -15,7 +15,7 @@ export const version = JSON.parse(fs.readFileSync(file('package.json'), 'utf8'))
 /** The places that repeat the version: programs, images and the chart cannot read package.json. */
 const places = [
   ['packages/server/src/version.ts', /(?<=\bversion = ')[^']+/g],
-  ['deploy/Dockerfile', /(?<=\bcluster-apiserver:|\bVERSION=)\d[\w.-]*/g],
+  ['deploy/Dockerfile', /(?<=\bcluster-apiserver(?:-[a-z]+)?:|\bVERSION=)\d[\w.-]*/g],
   ['docker-compose.yml', /(?<=\bcluster-apiserver(?:-[a-z-]+)?:)\d[\w.-]*/g],
   ['docs/install.md', /(?<=\bcluster-apiserver(?:-[a-z-]+)?:)\d[\w.-]*/g],
   ['docs/install-helm.md', /(?<=\bcluster-apiserver:)\d[\w.-]*/g],

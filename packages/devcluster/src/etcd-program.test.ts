@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { ChecksumError, findEtcd, requireChecksum } from './etcd-program.ts';
+import { ChecksumError, findEtcd, release, requireChecksum } from './etcd-program.ts';
 
 const print = (): void => {};
 
@@ -29,3 +29,12 @@ test('an archive with another checksum is refused', () => {
   const sha256 = '2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881';
   expect(() => requireChecksum(Buffer.from('x'), sha256, 'https://host/etcd')).not.toThrow();
 });
+
+test.each(['docker-compose.yml', 'deploy/Dockerfile', 'helm/cluster-apiserver/values.yaml'])(
+  '%s names the same release',
+  (file) => {
+    const root = path.resolve(import.meta.dirname, '..', '..', '..');
+    const named = fs.readFileSync(path.join(root, file), 'utf8').match(/(?<=etcd:v|tag: v)3\.[0-9]+\.[0-9]+/g);
+    expect(new Set(named)).toEqual(new Set([release.version]));
+  },
+);

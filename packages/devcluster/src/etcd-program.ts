@@ -6,7 +6,7 @@ import { errorMessage } from '@cluster-apiserver/base';
 import { StartError } from './supervise.ts';
 
 /** The release that is fetched. `docker-compose.yml` and the chart name the same version. */
-const release = {
+export const release = {
   version: '3.5.21',
   /** From the page of the release. */
   sha256: {
