@@ -13,16 +13,17 @@ interface Area {
   readonly cases: readonly { readonly name: string }[];
 }
 
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the files have the form that conformance/README.md describes
-const readJson = <T>(...name: readonly string[]): T => JSON.parse(readFileSync(join(folder, ...name), 'utf8')) as T;
+const readJson = (...name: readonly string[]): unknown => JSON.parse(readFileSync(join(folder, ...name), 'utf8'));
 
 export const apiDifferencesPage = (): string => withSections('docs/api-differences.md', { conversations: describe() });
 
 function describe(): string {
-  const required = readJson<{ required: readonly string[] }>('required.json').required.map((text) => new RegExp(text));
+  const required = (readJson('required.json') as { required: readonly string[] }).required.map(
+    (text) => new RegExp(text),
+  );
   const areas = readdirSync(join(folder, 'cases'))
     .toSorted()
-    .map((name) => readJson<Area>('cases', name));
+    .map((name) => readJson('cases', name) as Area);
   const isRequired = (area: string, name: string): boolean => required.some((one) => one.test(`${area}: ${name}`));
   const recorded = areas.filter(({ area }) => area !== byHand);
   const equal = recorded.flatMap(({ area, cases }) => cases.filter(({ name }) => isRequired(area, name)));
