@@ -151,7 +151,8 @@ const expectedKeys = [
   /^\/registry\/\.own\//,
   /^\/registry\/namespaces\/[^/]+$/,
   /^\/registry\/(serviceaccounts|events|roles|rolebindings|configmaps|leases|secrets)\/[^/]+\/[^/]+$/,
-  /^\/registry\/(clusterroles|clusterrolebindings)\/[^/]+$/,
+  /^\/registry\/workshop\.example\/lamps\/[^/]+\/[^/]+$/,
+  /^\/registry\/(clusterroles|clusterrolebindings|apiextensions\.k8s\.io\/customresourcedefinitions)\/[^/]+$/,
 ];
 const strayKeys = (await allKeys(files.etcd()[0]?.url ?? '')).filter(
   (key) => !expectedKeys.some((form) => form.test(key)),

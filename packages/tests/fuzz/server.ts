@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { http1Client } from '../test/fault/client.ts';
+import { lampDefinition } from '../test/custom-sample.ts';
 import { collectGarbage } from '../test/hostile/inspector.ts';
 import { type ClusterFiles, type ProcessState, readProcessState } from '../test/hostile/server-process.ts';
 import type { FuzzContext } from './input.ts';
@@ -59,6 +60,7 @@ export async function prepareContext({ files, request: ask }: Server): Promise<F
   const accounts = (namespace: string): string => `/api/v1/namespaces/${namespace}/serviceaccounts`;
   await ask('POST', accounts('polite'), { metadata: { name: 'polite', labels: { app: 'polite' } } });
   for (const name of ['polite', 'other']) await ask('POST', accounts('fuzz-identity'), { metadata: { name } });
+  await ask('POST', definitions, lampDefinition);
   const issued = await ask('POST', `${accounts('fuzz-identity')}/polite/token`, { spec: {} });
   const listed = await ask('GET', `${accounts('fuzz-identity')}?limit=1`);
   return {
@@ -69,7 +71,9 @@ export async function prepareContext({ files, request: ask }: Server): Promise<F
 }
 
 /** Deletes the objects of a batch, so that growing memory is a leak. The well-behaved client's object stays. */
-export async function deleteObjects({ request: ask }: Server): Promise<void> {
+export async function deleteObjects(server: Server): Promise<void> {
+  const { request: ask } = server;
+  await deleteDefinitions(server);
   for (const [path, plural] of removed) {
     const { body } = await ask('GET', `${path}/${plural}`);
     const { items } = JSON.parse(body) as { items: readonly Item[] };
@@ -88,12 +92,25 @@ export async function deleteObjects({ request: ask }: Server): Promise<void> {
   }
 }
 
-/** Cluster-scoped objects have only a few names and may stay. */
+/** Definitions are the expensive ones of the cluster-scoped objects; the others have only a few names and may stay. */
+async function deleteDefinitions({ request: ask }: Server): Promise<void> {
+  const { items } = JSON.parse((await ask('GET', definitions)).body) as { items: readonly Item[] };
+  for (const { metadata } of items) {
+    if (metadata.name === lampDefinition.metadata.name) continue;
+    const path = `${definitions}/${encodeURIComponent(metadata.name)}`;
+    await ask('DELETE', path);
+    // A finalizer that an input added; nothing has to be cleaned up, because the kinds have no objects.
+    await ask('PATCH', path, { metadata: { finalizers: null } }, 'application/merge-patch+json');
+  }
+}
+
+const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const removed = [
   ['/api/v1', 'serviceaccounts'],
   ['/api/v1', 'events'],
   ['/apis/rbac.authorization.k8s.io/v1', 'roles'],
   ['/apis/rbac.authorization.k8s.io/v1', 'rolebindings'],
+  ['/apis/workshop.example/v1', 'lamps'],
 ] as const;
 const keptNamespaces: ReadonlySet<string> = new Set(['polite', 'fuzz-identity', 'kube-system', 'kube-public']);
 

@@ -1,4 +1,4 @@
-/** A custom kind for tables over all kinds: made of a definition that nobody has to create. */
+/** A custom kind for tables over all kinds, and the definition that it is made of. */
 import { runSync } from '@cluster-apiserver/base';
 import { customKind } from '@cluster-apiserver/custom-resources';
 import type { Kind } from '@cluster-apiserver/model/kind';
@@ -12,24 +12,25 @@ const spec = {
   'x-kubernetes-validations': [{ rule: "self.color != ''" }],
 };
 
-export const lampKind: Kind = runSync(
-  customKind({
-    spec: {
-      group: 'workshop.example',
-      scope: 'Namespaced',
-      names,
-      versions: [
-        {
-          name: 'v1',
-          served: true,
-          storage: true,
-          schema: { openAPIV3Schema: { type: 'object', properties: { spec, status: replicas } } },
-          subresources: { status: {}, scale: { specReplicasPath: '.spec.bulbs', statusReplicasPath: '.status.bulbs' } },
-          additionalPrinterColumns: [{ name: 'Color', type: 'string', jsonPath: '.spec.color' }],
-          selectableFields: [{ jsonPath: '.spec.color' }],
-        },
-      ],
-    },
-    status: { acceptedNames: names },
-  }),
-);
+export const lampDefinition = {
+  metadata: { name: 'lamps.workshop.example' },
+  spec: {
+    group: 'workshop.example',
+    scope: 'Namespaced',
+    names,
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        schema: { openAPIV3Schema: { type: 'object', properties: { spec, status: replicas } } },
+        subresources: { status: {}, scale: { specReplicasPath: '.spec.bulbs', statusReplicasPath: '.status.bulbs' } },
+        additionalPrinterColumns: [{ name: 'Color', type: 'string', jsonPath: '.spec.color' }],
+        selectableFields: [{ jsonPath: '.spec.color' }],
+      },
+    ],
+  },
+} as const;
+
+/** As after the creation of the definition, which tables over kinds spare themselves. */
+export const lampKind: Kind = runSync(customKind({ spec: lampDefinition.spec, status: { acceptedNames: names } }));

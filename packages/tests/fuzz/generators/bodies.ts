@@ -41,6 +41,7 @@ const pointers = [
   ...['', '/', '/metadata', '/metadata/labels', '/metadata/labels/app', '/metadata/labels/a.b~1c', '/secrets', '/kind'],
   ...['/secrets/0', '/secrets/-', '/secrets/1/name', '/secrets/01', '/secrets/99', '/metadata/name', '/metadata/uid'],
   ...['/metadata/managedFields', '/metadata/ownerReferences/0', '/__proto__/x', '/constructor', '/a/b/c', 'no-slash'],
+  ...['/spec', '/spec/color', '/spec/bulbs', '/spec/x', '/status/bulbs'],
   ...['/metadata/annotations/x', '/~', '/~2', '//', '/metadata/finalizers/-', '/secrets/18446744073709551616'],
 ];
 const patchValues: readonly unknown[] = [null, 0, 'x', true, {}, [], ['a'], { a: { b: {} } }, [{ name: 's-1' }], 1e21];
@@ -88,22 +89,30 @@ const patchForms: readonly { readonly contentType: string; readonly make: (rando
     contentType: 'application/strategic-merge-patch+json',
     make: (random) => mutateJson(random, strategicPatch(random), 2),
   },
-  {
-    contentType: 'application/apply-patch+yaml',
-    make: (random) => {
-      const [target] = bodyTargets;
-      const value = target?.body(choose(random, objectNames), random) ?? {};
-      return random.below(2) === 0 ? mutateJson(random, value, 2) : mutateYaml(random, value);
-    },
-  },
 ];
 
-export const patch: Generator = (random, context) => {
-  const { contentType, make } = choose(random, patchForms);
-  const query = choose(random, ['', '?fieldManager=m', '?fieldManager=m&force=true', '?fieldManager=m&dryRun=All']);
+const replaceable = bodyTargets.filter(({ methods }) => methods.includes('PUT'));
+
+/** A server-side apply of an object that a replacement could send. */
+const application: Generator = (random, context) => {
+  const target = choose(random, replaceable);
+  const name = choose(random, objectNames);
+  const value = target.body(name, random);
+  const text = random.below(2) === 0 ? mutateJson(random, value, 2) : mutateYaml(random, value);
   return request(random, context, {
     method: 'PATCH',
-    target: `${objectPath(random)}${query}`,
+    target: `${target.path(choose(random, fuzzNamespaces), name)}${choose(random, managers)}`,
+    body: { contentType: 'application/apply-patch+yaml', bytes: Buffer.from(text) },
+  });
+};
+const managers = ['', '?fieldManager=m', '?fieldManager=m&force=true', '?fieldManager=m&dryRun=All'];
+
+export const patch: Generator = (random, context) => {
+  if (random.below(patchForms.length + 1) === 0) return application(random, context);
+  const { contentType, make } = choose(random, patchForms);
+  return request(random, context, {
+    method: 'PATCH',
+    target: `${objectPath(random)}${choose(random, managers)}`,
     body: { contentType, bytes: Buffer.from(make(random)) },
   });
 };

@@ -1,4 +1,5 @@
 import type { Random } from '@cluster-apiserver/base';
+import { lampDefinition } from '../../test/custom-sample.ts';
 import { choose } from '../../test/hostile/choose.ts';
 
 /** Namespaces of fuzzed objects, without the well-behaved client's. */
@@ -74,6 +75,52 @@ const binding =
   });
 const clusterObject = (plural: string) => (_namespace: string, name: string) => `/apis/${rbac}/v1/${plural}/${name}`;
 
+const lamp: BodyTarget['body'] = (name, random) => ({
+  ...{ apiVersion: 'workshop.example/v1', kind: 'Lamp', metadata: metadata(name, random) },
+  spec: { color: 'red', watts: random.below(100), bulbs: random.below(3) },
+  status: { bulbs: 1 },
+});
+
+/** Of kinds that are defined, changed and removed while the others are used. They have no objects. */
+const definition: BodyTarget['body'] = (name, random) => {
+  const { spec } = structuredClone(lampDefinition);
+  const [version] = spec.versions;
+  const plural = `${name}s`;
+  const schema = choose<object>(random, [
+    version.schema.openAPIV3Schema,
+    { type: 'object', properties: { spec: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } } },
+    {
+      type: 'object',
+      properties: {
+        spec: {
+          type: 'object',
+          properties: {
+            list: { type: 'array', items: { type: 'string', pattern: '^a+$' }, 'x-kubernetes-list-type': 'set' },
+            port: { 'x-kubernetes-int-or-string': true },
+            some: { type: 'object', additionalProperties: { type: 'number', minimum: 0, default: 1 }, default: {} },
+          },
+          'x-kubernetes-validations': [
+            { rule: "!has(self.list) || self.list.all(e, e != 'b')", messageExpression: "'no ' + string(1)" },
+          ],
+        },
+      },
+    },
+  ]);
+  return {
+    ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
+    metadata: { name: `${plural}.fuzz.example`, labels: { app: 'fuzz' } },
+    spec: {
+      ...spec,
+      group: 'fuzz.example',
+      names: { plural, singular: name, kind: name.toUpperCase(), listKind: `${name.toUpperCase()}List` },
+      versions: [
+        { ...version, schema: { openAPIV3Schema: schema }, selectableFields: [], subresources: { status: {} } },
+      ],
+    },
+  };
+};
+const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+
 const deleteOptions: BodyTarget['body'] = () => ({
   ...{ apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0, propagationPolicy: 'Background' },
   ...{ preconditions: { uid: 'u', resourceVersion: '1' }, dryRun: ['All'] },
@@ -116,6 +163,15 @@ export const bodyTargets: readonly BodyTarget[] = [
   { methods: ['POST'], path: collection(`apis/${rbac}/v1`, 'roles'), body: role },
   { methods: ['PUT'], path: object(`apis/${rbac}/v1`, 'roles'), body: role },
   { methods: ['PUT'], path: object(`apis/${rbac}/v1`, 'rolebindings'), body: binding('RoleBinding') },
+  { methods: ['POST'], path: collection('apis/workshop.example/v1', 'lamps'), body: lamp },
+  { methods: ['PUT'], path: object('apis/workshop.example/v1', 'lamps'), body: lamp },
+  {
+    methods: ['PUT'],
+    path: (...place) => `${object('apis/workshop.example/v1', 'lamps')(...place)}/status`,
+    body: lamp,
+  },
+  { methods: ['POST'], path: () => definitions, body: definition },
+  { methods: ['PUT'], path: (_, name) => `${definitions}/${name}s.fuzz.example`, body: definition },
   // Cluster-scoped objects outlive their namespace, so they have only a few names.
   { methods: ['PUT'], path: clusterObject('clusterroles'), body: clusterRole },
   { methods: ['PUT'], path: clusterObject('clusterrolebindings'), body: binding('ClusterRoleBinding') },
@@ -159,6 +215,7 @@ const collections = [
   'apis/events.k8s.io/v1|events',
   `apis/${rbac}/v1|roles`,
   `apis/${rbac}/v1|rolebindings`,
+  'apis/workshop.example/v1|lamps',
 ].map((text) => {
   const [group = '', plural = ''] = text.split('|');
   return { group, plural };
