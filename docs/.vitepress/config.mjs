@@ -84,6 +84,7 @@ export default {
           page('Flags', 'flags'),
           page('Metrics', 'metrics'),
           page('Configuration files', 'configuration'),
+          page('Limits', 'limits'),
           { text: 'Helm values', link: '/helm/cluster-apiserver/' },
         ],
       },
