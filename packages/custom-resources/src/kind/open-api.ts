@@ -1,5 +1,7 @@
+import { setOwn, type SyncTask, toSyncTask } from '@cluster-apiserver/base';
 import type { Dialect, GroupVersionKind, JsonSchema as Published, Publication } from '@cluster-apiserver/model/schema';
 import { publicationOf } from '@cluster-apiserver/model/schema';
+import { schemasPerStep } from '../definition/schema-parts.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
 
 /** In the words of kube-apiserver, which `kubectl explain` shows. */
@@ -43,8 +45,17 @@ export const publicationOfKind = (
   selectable: readonly string[],
 ): Publication => ({
   ...publicationOf(names, schema.description ?? ''),
-  document: (dialect) => ({ ...documentOf(schema, dialect), ...extensionsOf(names, selectable) }),
+  document: (dialect) => publishKind(names, schema, selectable, dialect),
 });
+
+function* publishKind(
+  names: GroupVersionKind,
+  schema: JsonSchema,
+  selectable: readonly string[],
+  dialect: Dialect,
+): SyncTask<Published> {
+  return { ...(yield* documentOf(schema, dialect)), ...extensionsOf(names, selectable) };
+}
 
 export const publicationOfList = (
   names: GroupVersionKind,
@@ -52,7 +63,7 @@ export const publicationOfList = (
   selectable: readonly string[],
 ): Publication => ({
   ...publicationOf(names, `${names.kind} is a list of ${kind}`, ['items']),
-  document: (dialect) => ({
+  document: toSyncTask((dialect) => ({
     description: `${names.kind} is a list of ${kind}`,
     type: 'object',
     required: ['items'],
@@ -70,7 +81,7 @@ export const publicationOfList = (
       ),
     },
     ...extensionsOf(names, selectable),
-  }),
+  })),
 });
 
 const extensionsOf = (names: GroupVersionKind, selectable: readonly string[]): Published => ({
@@ -80,49 +91,70 @@ const extensionsOf = (names: GroupVersionKind, selectable: readonly string[]): P
   }),
 });
 
-function documentOf(schema: JsonSchema, dialect: Dialect): Published {
+function* documentOf(schema: JsonSchema, dialect: Dialect): SyncTask<Published> {
   // kubectl would take any other field for an unknown one.
   if (isPlain(dialect) && schema['x-kubernetes-preserve-unknown-fields']) return { type: 'object' };
-  const { properties, ...shown } = isPlain(dialect) ? plainSchema(schema, dialect) : fullSchema(schema, dialect);
+  const { properties, ...shown } = yield* isPlain(dialect) ? plainSchema(schema, dialect) : fullSchema(schema, dialect);
   return { ...shown, properties: { ...properties, ...typeNames, metadata: metadataOf(dialect) } };
 }
 
 /** Version 2 of OpenAPI: it has no alternatives, no null, and clients of it fill in no defaults. */
 const isPlain = ({ describedReferences }: Dialect): boolean => describedReferences;
 
-function fullSchema(schema: JsonSchema, dialect: Dialect): Published {
-  const inner = (one: JsonSchema): Published => fullSchema(one, dialect);
-  const published: Published = { ...keywordsOf(schema), ...insideOf(schema, inner) };
+function* fullSchema(schema: JsonSchema, dialect: Dialect): SyncTask<Published> {
+  const inner = (one: JsonSchema): SyncTask<Published> => fullSchema(one, dialect);
+  const published: Published = { ...(yield* keywordsOf(schema)), ...(yield* insideOf(schema, inner)) };
   return withResourceFields(schema, unfolded(schema, published), dialect);
 }
 
 /** What every schema says as it is. */
-function keywordsOf(schema: JsonSchema): Published {
+function* keywordsOf(schema: JsonSchema): SyncTask<Published> {
   const { items: _items, properties: _properties, additionalProperties: _others, ...rest } = schema;
   const { allOf, anyOf, oneOf, not, dependencies: _1, patternProperties: _2, definitions: _3, ...keywords } = rest;
   const { additionalItems: _4, $schema: _5, $ref: _6, ...shown } = keywords;
   return {
     ...shown,
-    ...(allOf && { allOf: allOf.map(alternative) }),
-    ...(anyOf && { anyOf: anyOf.map(alternative) }),
-    ...(oneOf && { oneOf: oneOf.map(alternative) }),
-    ...(not && { not: alternative(not) }),
+    ...(allOf && { allOf: yield* alternatives(allOf) }),
+    ...(anyOf && { anyOf: yield* alternatives(anyOf) }),
+    ...(oneOf && { oneOf: yield* alternatives(oneOf) }),
+    ...(not && { not: yield* alternative(not) }),
   };
 }
 
-const alternative = (schema: JsonSchema): Published => ({ ...keywordsOf(schema), ...insideOf(schema, alternative) });
+function* alternative(schema: JsonSchema): SyncTask<Published> {
+  return { ...(yield* keywordsOf(schema)), ...(yield* insideOf(schema, alternative)) };
+}
 
-function insideOf(schema: JsonSchema, inner: (one: JsonSchema) => Published): Published {
+function* alternatives(schemas: readonly JsonSchema[]): SyncTask<Published[]> {
+  const all: Published[] = [];
+  for (const one of schemas) all.push(yield* alternative(one));
+  yield;
+  return all;
+}
+
+function* insideOf(schema: JsonSchema, inner: (one: JsonSchema) => SyncTask<Published>): SyncTask<Published> {
   const { items, properties, additionalProperties } = schema;
   const entry = items !== undefined && 'length' in items ? items[0] : items;
   return {
-    ...(entry && { items: inner(entry) }),
-    ...(properties && {
-      properties: Object.fromEntries(Object.entries(properties).map(([name, one]) => [name, inner(one)])),
-    }),
-    ...(typeof additionalProperties === 'object' && { additionalProperties: inner(additionalProperties) }),
+    ...(entry && { items: yield* inner(entry) }),
+    ...(properties && { properties: yield* propertiesOf(properties, inner) }),
+    ...(typeof additionalProperties === 'object' && { additionalProperties: yield* inner(additionalProperties) }),
     ...(additionalProperties === true && { additionalProperties: {} }),
   };
+}
+
+function* propertiesOf(
+  properties: NonNullable<JsonSchema['properties']>,
+  inner: (one: JsonSchema) => SyncTask<Published>,
+): SyncTask<Record<string, Published>> {
+  const all: Record<string, Published> = {};
+  let count = 0;
+  for (const [name, one] of Object.entries(properties)) {
+    setOwn(all, name, yield* inner(one));
+    if (++count % schemasPerStep === 0) yield;
+  }
+  yield;
+  return all;
 }
 
 /** An integer or a text says so in the words of OpenAPI, too. */
@@ -149,14 +181,14 @@ function withResourceFields(schema: JsonSchema, published: Published, dialect: D
 }
 
 /** Where a value may be null, or have fields without a schema, clients of version 2 must not look further. */
-function plainSchema(schema: JsonSchema, dialect: Dialect): Published {
+function* plainSchema(schema: JsonSchema, dialect: Dialect): SyncTask<Published> {
   const { allOf: _1, anyOf: _2, oneOf: _3, not: _4, default: _5, nullable = false, ...rest } = schema;
   const keepsUnknown = rest['x-kubernetes-preserve-unknown-fields'] === true;
   const isOpaque = nullable || keepsUnknown;
-  const { type, required: wanted = [], ...shown } = keywordsOf(rest);
+  const { type, required: wanted = [], ...shown } = yield* keywordsOf(rest);
   const inside = isOpaque
-    ? insideOf({ additionalProperties: rest.additionalProperties ?? false }, (one) => plainSchema(one, dialect))
-    : insideOf(rest, (one) => plainSchema(one, dialect));
+    ? yield* insideOf({ additionalProperties: rest.additionalProperties ?? false }, (one) => plainSchema(one, dialect))
+    : yield* insideOf(rest, (one) => plainSchema(one, dialect));
   const isUntyped = nullable || (keepsUnknown && (type === 'object' || type === 'array'));
   const others = rest.additionalProperties;
   const required =

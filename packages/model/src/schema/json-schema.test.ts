@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { runSync } from '@cluster-apiserver/base';
 import { objectMeta } from './common.ts';
 import { collectDefinitions, toJsonSchema } from './json-schema.ts';
 import type { Dialect } from './open-api.ts';
@@ -55,7 +56,7 @@ const whole = object(
 
 test('a named schema is defined once and referred to, as each version requires', () => {
   const reference = '#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.Part';
-  expect(collectDefinitions([whole, whole], version3)).toEqual({
+  expect(runSync(collectDefinitions([whole, whole], version3))).toEqual({
     'com.example.shop.v1.Whole': {
       description: 'A whole.',
       type: 'object',
@@ -73,14 +74,14 @@ test('a named schema is defined once and referred to, as each version requires',
     },
     'io.k8s.apimachinery.pkg.apis.meta.v1.Part': { description: 'A part.', type: 'object' },
   });
-  expect(collectDefinitions([whole], version2)['com.example.shop.v1.Whole']?.properties?.one).toEqual({
+  expect(runSync(collectDefinitions([whole], version2))['com.example.shop.v1.Whole']?.properties?.one).toEqual({
     description: 'The first.',
     $ref: '#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.Part',
   });
 });
 
 test('whatever is referred to is defined', () => {
-  const found = collectDefinitions([objectMeta], version3);
+  const found = runSync(collectDefinitions([objectMeta], version3));
   const referred = [...JSON.stringify(found).matchAll(/#\/components\/schemas\/([^"]+)/g)].map(([, name]) => name);
   expect(referred.length).toBeGreaterThan(0);
   for (const name of referred) expect(found).toHaveProperty([name ?? '']);

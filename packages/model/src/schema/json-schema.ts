@@ -1,26 +1,31 @@
-import { unreachable } from '@cluster-apiserver/base';
+import { type SyncTask, unreachable } from '@cluster-apiserver/base';
 import type { Dialect, JsonSchema } from './open-api.ts';
 import type { Field, ListSchema, ObjectSchema, Schema } from './schema.ts';
 import type { ValueRules } from './value-rules.ts';
 
 /** The published forms that can be reached from these, each once, in the order of their names. */
-export function collectDefinitions(roots: Iterable<ObjectSchema>, dialect: Dialect): Record<string, JsonSchema> {
+export function* collectDefinitions(
+  roots: Iterable<ObjectSchema>,
+  dialect: Dialect,
+): SyncTask<Record<string, JsonSchema>> {
   const found = new Map<string, JsonSchema>();
-  const visit = (schema: ObjectSchema): void => {
-    const name = schema.publication?.name;
-    if (name !== undefined && found.has(name)) return;
-    if (name !== undefined) found.set(name, toDefinition(schema, dialect));
-    for (const field of schema.fields.values()) {
-      const inside = innermost(field.schema);
-      if (inside.type === 'object') visit(inside);
-      if (inside.type === 'intOrString' || inside.type === 'quantity') {
-        const { name: scalar, definition } = publishedScalars[inside.type];
-        found.set(scalar, definition);
-      }
-    }
-  };
-  for (const root of roots) visit(root);
+  for (const root of roots) yield* addDefinitions(found, root, dialect);
   return Object.fromEntries([...found].sort(([left], [right]) => (left < right ? -1 : 1)));
+}
+
+function* addDefinitions(found: Map<string, JsonSchema>, schema: ObjectSchema, dialect: Dialect): SyncTask<void> {
+  const { name, document } = schema.publication ?? {};
+  if (name !== undefined && found.has(name)) return;
+  if (name !== undefined) found.set(name, document ? yield* document(dialect) : toDefinition(schema, dialect));
+  for (const field of schema.fields.values()) {
+    const inside = innermost(field.schema);
+    if (inside.type === 'object') yield* addDefinitions(found, inside, dialect);
+    if (inside.type === 'intOrString' || inside.type === 'quantity') {
+      const { name: scalar, definition } = publishedScalars[inside.type];
+      found.set(scalar, definition);
+    }
+  }
+  yield;
 }
 
 /** What upstream's documents define once, though it is a single value. */
@@ -42,8 +47,7 @@ function innermost(schema: Schema): Schema {
 }
 
 function toDefinition(schema: ObjectSchema, dialect: Dialect): JsonSchema {
-  const { description, required = [], groupVersionKind, document } = schema.publication ?? {};
-  if (document) return document(dialect);
+  const { description, required = [], groupVersionKind } = schema.publication ?? {};
   const fields = [...schema.fields.values()];
   return {
     ...(description && { description }),

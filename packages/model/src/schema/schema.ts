@@ -1,4 +1,4 @@
-import { invariant } from '@cluster-apiserver/base';
+import { invariant, type SyncTask } from '@cluster-apiserver/base';
 import type { ValueRules } from './value-rules.ts';
 import { isJsonObject } from '../json/json-object.ts';
 import type { Integer } from '../json/raw-number.ts';
@@ -142,7 +142,7 @@ export interface Publication {
   /** The kind whose objects have this form. */
   readonly groupVersionKind?: GroupVersionKind;
   /** Writes the definition, if it says more than the schema. */
-  readonly document?: (dialect: Dialect) => JsonSchema;
+  readonly document?: (dialect: Dialect) => SyncTask<JsonSchema>;
 }
 /** Whatever the client sent, such as the field sets in managedFields. */
 export interface AnySchema extends Constraints {

@@ -1,6 +1,7 @@
 import type { ApiVersion, Review } from '@cluster-apiserver/model/kind';
 import type { Dialect, JsonSchema } from '@cluster-apiserver/model/schema';
 import { collectDefinitions } from '@cluster-apiserver/model/schema';
+import { countValues } from '@cluster-apiserver/model/validation';
 import { type Operation, operationsOf, schemasOf } from './operations.ts';
 
 /** A path or a definition of a document; undefined where others may run. */
@@ -20,7 +21,7 @@ export function* documentParts<PathItem>(
     const operations = operationsOf(kind);
     for (const [path, atPath] of Map.groupBy(operations, (operation) => operation.path))
       yield { path, item: formatPathItem(path, atPath) };
-    for (const [name, schema] of Object.entries(collectDefinitions(operations.flatMap(schemasOf), dialect)))
+    for (const [name, schema] of Object.entries(yield* collectDefinitions(operations.flatMap(schemasOf), dialect)))
       definitions.set(name, schema);
     yield;
   }
@@ -47,12 +48,33 @@ export function* documentJson(
       separator = '';
       isDefining = true;
     }
-    yield 'path' in part
-      ? `${separator}${memberText(part.path, part.item)}`
-      : `${separator}${memberText(part.definition, part.schema)}`;
+    yield `${separator}${JSON.stringify('path' in part ? part.path : part.definition)}:`;
+    if ('path' in part) yield JSON.stringify(part.item);
+    else yield* jsonPieces(part.schema);
     separator = ',';
   }
   yield `${isDefining ? '' : `},${between}{`}}${end}}`;
 }
 
-const memberText = (name: string, value: object): string => `${JSON.stringify(name)}:${JSON.stringify(value)}`;
+/** Values that are written in one step, which takes a millisecond. */
+const valuesPerStep = 2_000;
+
+/** JSON.stringify in pieces that hold a bounded number of values. */
+function* jsonPieces(value: unknown): Generator<string> {
+  if (!isLarge(value)) {
+    yield JSON.stringify(value);
+    return;
+  }
+  const isList = Array.isArray(value);
+  yield isList ? '[' : '{';
+  let separator = '';
+  for (const [name, member] of Object.entries(value)) {
+    if (member === undefined) continue;
+    yield isList ? separator : `${separator}${JSON.stringify(name)}:`;
+    yield* jsonPieces(member);
+    separator = ',';
+  }
+  yield isList ? ']' : '}';
+}
+
+export const isLarge = (value: unknown): value is object => countValues(value, valuesPerStep) > valuesPerStep;

@@ -1,6 +1,7 @@
 /** Fields of the messages in which gnostic keeps OpenAPI documents. */
 import {
   delimited,
+  encodeWith,
   formatYaml,
   type ProtobufWriter,
   varint,
@@ -8,6 +9,9 @@ import {
   writeTag,
 } from '@cluster-apiserver/model/codec';
 import { isJsonObject } from '@cluster-apiserver/model/json';
+import type { JsonSchema } from '@cluster-apiserver/model/schema';
+import { countValues } from '@cluster-apiserver/model/validation';
+import { isLarge } from './document-parts.ts';
 
 /** Extensions are encoded as YAML in blocks, with members in the order of their names, as Go writes it. */
 export function encodeExtensions(to: ProtobufWriter, number: number, of: object): void {
@@ -22,19 +26,67 @@ function inOrder(value: unknown): unknown {
   return Object.fromEntries(members.map(([name, member]) => [name, inOrder(member)]));
 }
 
-/** Maps are lists of pairs in the messages of gnostic. */
-export function named<T>(
+/**
+ * Schemas that have been encoded before what is around them: a message begins with its length, so that a large one could
+ * not be encoded in steps otherwise.
+ */
+export type EncodedSchemas = WeakMap<JsonSchema, Uint8Array>;
+
+/** Encodes the larger parts of a large schema, a step for each. */
+export function* encodeInside(
+  form: JsonSchema,
+  encoded: EncodedSchemas,
+  encode: (to: ProtobufWriter, form: JsonSchema) => void,
+): Generator<undefined, void> {
+  if (!isLarge(form)) return;
+  const { additionalProperties, items, allOf = [], properties = {} } = form;
+  for (const inner of [additionalProperties, items, ...allOf, ...Object.values(properties)]) {
+    if (!inner || countValues(inner, smallValuesMax) <= smallValuesMax) continue;
+    yield* encodeInside(inner, encoded, encode);
+    encoded.set(
+      inner,
+      encodeWith((to) => encode(to, inner)),
+    );
+    yield;
+  }
+}
+
+/** Smaller schemas are encoded with what is around them. */
+const smallValuesMax = 10;
+
+export function nestedSchema(
+  to: ProtobufWriter,
+  number: number,
+  form: JsonSchema,
+  encoded: EncodedSchemas,
+  encode: (to: ProtobufWriter, form: JsonSchema) => void,
+): void {
+  const known = encoded.get(form);
+  if (known) writeTag(to, number, delimited).bytes(known);
+  else writeNested(to, number, (message) => encode(message, form));
+}
+
+/** Maps are lists of pairs in the messages of gnostic. `writeValue` writes the second field of a pair. */
+export function pairs<T>(
   to: ProtobufWriter,
   number: number,
   all: Readonly<Record<string, T>>,
-  write: (to: ProtobufWriter, value: T) => void,
+  writeValue: (pair: ProtobufWriter, value: T) => void,
 ): void {
   for (const [name, value] of Object.entries(all))
     writeNested(to, number, (pair) => {
       text(pair, 1, name);
-      writeNested(pair, 2, (message) => write(message, value));
+      writeValue(pair, value);
     });
 }
+
+/** The same of messages. */
+export const named = <T>(
+  to: ProtobufWriter,
+  number: number,
+  all: Readonly<Record<string, T>>,
+  write: (to: ProtobufWriter, value: T) => void,
+): void => pairs(to, number, all, (pair, value) => writeNested(pair, 2, (message) => write(message, value)));
 
 export function text(to: ProtobufWriter, number: number, value: string | undefined): void {
   if (value !== undefined) writeTag(to, number, delimited).string(value);

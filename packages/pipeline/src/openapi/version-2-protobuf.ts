@@ -1,6 +1,16 @@
 import { encodeWith, writeNested, type ProtobufWriter } from '@cluster-apiserver/model/codec';
 import type { JsonSchema } from '@cluster-apiserver/model/schema';
-import { encodeExtensions, flag, named, text, texts } from './protobuf-fields.ts';
+import {
+  encodeExtensions,
+  type EncodedSchemas,
+  encodeInside,
+  flag,
+  named,
+  nestedSchema,
+  pairs,
+  text,
+  texts,
+} from './protobuf-fields.ts';
 import type { DocumentPart } from './document-parts.ts';
 import type { Document2, PathItem2 } from './version-2.ts';
 
@@ -26,14 +36,24 @@ export function* encodeDocument2(
       text(message, 2, info.version);
     });
   });
-  for (const part of parts)
+  for (const part of parts) {
+    if (part && 'definition' in part) yield* encodeInside(part.schema, encoded, schema);
     yield part &&
       encodeWith((document) => {
         if ('path' in part)
           writeNested(document, 8, (message) => named(message, 2, { [part.path]: part.item }, encodePathItem));
-        else writeNested(document, 9, (message) => named(message, 1, { [part.definition]: part.schema }, schema));
+        else writeNested(document, 9, (message) => namedSchemas(message, 1, { [part.definition]: part.schema }));
       });
+  }
 }
+
+const encoded: EncodedSchemas = new WeakMap();
+
+const inner = (to: ProtobufWriter, number: number, form: JsonSchema): void =>
+  nestedSchema(to, number, form, encoded, schema);
+
+const namedSchemas = (to: ProtobufWriter, number: number, all: Readonly<Record<string, JsonSchema>>): void =>
+  pairs(to, number, all, (pair, form) => inner(pair, 2, form));
 
 type PathItem = PathItem2;
 type Operation = NonNullable<PathItem['get']>;
@@ -110,11 +130,10 @@ function schema(to: ProtobufWriter, form: JsonSchema): void {
   text(to, 2, format);
   text(to, 4, description);
   texts(to, 19, required);
-  if (additionalProperties)
-    writeNested(to, 21, (item) => writeNested(item, 1, (message) => schema(message, additionalProperties)));
+  if (additionalProperties) writeNested(to, 21, (item) => inner(item, 1, additionalProperties));
   if (type !== undefined) writeNested(to, 22, (item) => text(item, 1, type));
-  if (items) writeNested(to, 23, (item) => writeNested(item, 1, (message) => schema(message, items)));
-  for (const one of allOf ?? []) writeNested(to, 24, (message) => schema(message, one));
-  if (properties) writeNested(to, 25, (message) => named(message, 1, properties, schema));
+  if (items) writeNested(to, 23, (item) => inner(item, 1, items));
+  for (const one of allOf ?? []) inner(to, 24, one);
+  if (properties) writeNested(to, 25, (message) => namedSchemas(message, 1, properties));
   encodeExtensions(to, 31, form);
 }

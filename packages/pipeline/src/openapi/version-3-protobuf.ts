@@ -1,6 +1,15 @@
 import { encodeWith, type ProtobufWriter, writeNested } from '@cluster-apiserver/model/codec';
 import type { JsonSchema } from '@cluster-apiserver/model/schema';
-import { encodeExtensions, flag, named, text, texts } from './protobuf-fields.ts';
+import {
+  encodeExtensions,
+  type EncodedSchemas,
+  encodeInside,
+  flag,
+  named,
+  nestedSchema,
+  text,
+  texts,
+} from './protobuf-fields.ts';
 import type { DocumentPart } from './document-parts.ts';
 import type { Content, Document3, Operation3, Parameter3, PathItem3 } from './version-3.ts';
 
@@ -22,7 +31,8 @@ export function* encodeDocument3(
       text(message, 6, info.version);
     });
   });
-  for (const part of parts)
+  for (const part of parts) {
+    if (part && 'definition' in part) yield* encodeInside(part.schema, encoded, encodeSchema);
     yield part &&
       encodeWith((document) => {
         if ('path' in part)
@@ -34,7 +44,10 @@ export function* encodeDocument3(
             ),
           );
       });
+  }
 }
+
+const encoded: EncodedSchemas = new WeakMap();
 
 const methods = [
   ['get', 4],
@@ -98,7 +111,7 @@ const encodeContent = (to: ProtobufWriter, number: number, content: Content): vo
 
 function encodeSchemaOrReference(to: ProtobufWriter, schema: JsonSchema): void {
   const { $ref } = schema;
-  if ($ref === undefined) writeNested(to, 1, (message) => encodeSchema(message, schema));
+  if ($ref === undefined) nestedSchema(to, 1, schema, encoded, encodeSchema);
   else writeNested(to, 2, (message) => text(message, 1, $ref));
 }
 
