@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { seededRandom, toSyncTask } from '@cluster-apiserver/base';
 import type { CustomResourceDefinition } from '@cluster-apiserver/kinds';
+import { Problems } from '@cluster-apiserver/model';
 import { fieldSubresourceOf } from '@cluster-apiserver/model/kind';
 import { deleteCollection, patch, type Registry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
@@ -172,6 +173,22 @@ describe('a definition', () => {
     await whenEstablished('things');
     await quietTurns();
     expect(await reasons('things')).toEqual(established);
+  });
+
+  test('has at most 100 conditions, and those that it has may stay', async () => {
+    await define({ plural: 'things', kind: 'Thing' });
+    const status = async (count: number): Promise<void> => {
+      const conditions = Array.from({ length: count }, (_, at) => ({ type: `T${at}`, status: 'True' }));
+      await changeStatus('things', { conditions, acceptedNames: { plural: '', kind: '' }, storedVersions: ['v1'] });
+    };
+    await status(100);
+    const before = await read('things');
+    await expect(status(101)).rejects.toThrow('status.conditions: Too many: 101: must have at most 100 items');
+    expect(await read('things')).toEqual(before);
+    const problems = new Problems();
+    const crowded = { status: { conditions: Array.from({ length: 200 }, () => ({})) } } as never;
+    definitions().kind.validateCounts?.(crowded, crowded, problems);
+    expect(problems.errors).toEqual([]);
   });
 
   test('that cannot be served is logged when that begins, changes and ends', async () => {

@@ -3,7 +3,7 @@ import { createdAtColumn, defineKind, nameColumn } from '@cluster-apiserver/mode
 import { apiExtensions } from './api-extensions.ts';
 import { type CustomResourceDefinition, fields } from './definition-fields.ts';
 import { beginDeletion, prepareDefinition, withDefaults } from './prepare-definition.ts';
-import { validateDefinition, validateDefinitionSpec } from './validate-definition.ts';
+import { validateConditionCount, validateDefinition, validateDefinitionSpec } from './validate-definition.ts';
 import { fromV1beta1, v1beta1 } from './v1beta1.ts';
 
 /** Those with the largest schemas, which describe several pods each, have 60,000 in more than a megabyte. */
@@ -38,6 +38,7 @@ export const customResourceDefinition = defineKind({
   ],
   defaults: withDefaults,
   prepare: prepareDefinition,
+  validateCounts: validateConditionCount,
   validate: validateDefinition,
   validateInSteps: validateDefinitionSpec,
   warnings: (definition, current) => {

@@ -14,6 +14,20 @@ import { validateVersions } from './versions.ts';
 /** Versions that came and went, too. */
 const storedVersionsMax = 1_000;
 
+/** Known controllers write ten. */
+const conditionsMax = 100;
+
+/** Another server may have stored more. */
+export function validateConditionCount(
+  { status }: Partial<CustomResourceDefinition>,
+  current: CustomResourceDefinition | undefined,
+  problems: Problems,
+): void {
+  const { length } = status?.conditions ?? [];
+  if (length > conditionsMax && length > (current?.status.conditions ?? []).length)
+    problems.at('status', 'conditions').tooMany(length, conditionsMax);
+}
+
 /** Validates what takes no time. */
 export function validateDefinition(
   definition: CustomResourceDefinition,
@@ -22,6 +36,7 @@ export function validateDefinition(
   { subresource }: WriteContext,
 ): void {
   const { metadata, spec, status } = definition;
+  validateConditionCount(definition, current, problems);
   const name = `${spec.names.plural}.${spec.group}`;
   if (!current && metadata.name && metadata.name !== name)
     problems.at('metadata', 'name').invalid(metadata.name, 'must be spec.names.plural+"."+spec.group');

@@ -111,6 +111,8 @@ export interface KindHooks<T extends KubeObject> {
   readonly defaults?: (object: T) => T;
   /** Drops or sets what a client may not decide. */
   readonly prepare?: (object: T, current: T | undefined, context: WriteContext) => T;
+  /** Adds of which parts there are too many to look at each: called early, also for the part of an object that is applied. */
+  readonly validateCounts?: (object: T, current: T | undefined, problems: Problems) => void;
   /** Adds all that is wrong with the object. */
   readonly validate?: (object: T, current: T | undefined, problems: Problems, context: WriteContext) => void;
   /** Like `validate`, in steps: for checks that may take longer than a turn of the event loop. */

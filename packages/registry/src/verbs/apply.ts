@@ -9,7 +9,7 @@ import {
   disownFields,
 } from '@cluster-apiserver/model/managed-fields';
 import { ownersVersions } from '../conversion.ts';
-import { emptyObjectOf, requireBoundedLabels, withManagedFields } from '../write/new-object.ts';
+import { emptyObjectOf, requireBoundedParts, withManagedFields } from '../write/new-object.ts';
 import type { Outcome } from '../outcome.ts';
 import { withPatchErrors } from '../write/patch-errors.ts';
 import { admitUpdate, answerAsUpdate, createInstead, requireExpectedVersion } from '../write/updated-object.ts';
@@ -56,7 +56,7 @@ function* decideApply(
   call: Call,
 ): Task<Decision> {
   const { kind, served } = resource;
-  requireBoundedLabels(kind, configuration.values, current?.object);
+  requireBoundedParts(kind, configuration.values, current?.object);
   const applied = yield* applyConfiguration(resource, configuration, current, options, call);
   // Defaults have no owner: the configuration does not contain them.
   yield;

@@ -52,7 +52,7 @@ export function* initializeObject(
   options: WriteOptions,
 ): Task<KubeObject> {
   const { kind, served, clock } = resource;
-  requireBoundedLabels(kind, incoming, undefined);
+  requireBoundedParts(kind, incoming, undefined);
   const version = incoming.metadata.resourceVersion;
   if (version !== undefined && version !== '0')
     throw badRequest('resourceVersion should not be set on objects to be created');
@@ -95,12 +95,13 @@ export const writeContext = (
   warn,
 });
 
-/** Rejects too many labels or members early: tracking the ownership of each would be much work for an object that is invalid anyway. */
-export function requireBoundedLabels(kind: Kind, object: KubeObject, before: KubeObject | undefined): void {
+/** Rejects too many parts early: tracking the ownership of each would be much work for an object that is invalid anyway. */
+export function requireBoundedParts(kind: Kind, object: KubeObject, before: KubeObject | undefined): void {
   requireBoundedMembers(kind, object, before);
   const { metadata } = object;
   const problems = new Problems();
   validateLabelCount(metadata, before?.metadata ?? {}, problems);
+  kind.validateCounts?.(object, before, problems);
   requireValid(errorKindOf(kind), metadata.name ?? '', problems);
 }
 
@@ -147,7 +148,7 @@ export function* completeMutated(
 ): Task<KubeObject> {
   const { kind, served } = resource;
   const { namespace, subresource, warn } = options;
-  requireBoundedLabels(kind, mutated, before);
+  requireBoundedParts(kind, mutated, before);
   const bound = isUpdate
     ? keepOtherFields(resource, subresource, mutated, before)
     : dropUnwritable(served, undefined, mutated);

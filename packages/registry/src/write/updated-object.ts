@@ -19,7 +19,7 @@ import {
   completeMutated,
   errorKindOf,
   mutateNewObject,
-  requireBoundedLabels,
+  requireBoundedParts,
   validateNewObject,
   withManagedFields,
   writeContext,
@@ -52,7 +52,7 @@ export function* updateObject(
   call: Call,
 ): Task<Decision> {
   const { kind, served, clock } = resource;
-  requireBoundedLabels(kind, incoming, current.object);
+  requireBoundedParts(kind, incoming, current.object);
   const { manager, subresource } = options;
   const writer = {
     manager,
