@@ -5,11 +5,11 @@ import {
   requireOptionalList,
   requireOptionalObject,
 } from '../json/json-object.ts';
-import { getOwn } from '@cluster-apiserver/base';
+import { getOwn, runSync, type SyncTask } from '@cluster-apiserver/base';
 import type { KubeObject } from '../kind/object.ts';
 import { PatchFormError } from '../patch/errors.ts';
 import type { Path } from '../problems.ts';
-import { decode } from '../schema/decode.ts';
+import { decodeInSteps } from '../schema/decode.ts';
 import {
   hasSharedMembers,
   isSharedList,
@@ -35,12 +35,20 @@ export interface Applied {
  * Reads a configuration. Throws WrongTypeError for values of a type that their field does not take, PatchFormError for
  * lists whose entries cannot be told apart.
  */
-export function readApplied(
+export const readApplied = (
   schema: ObjectSchema<KubeObject>,
   configuration: unknown,
   unknownField: (path: Path) => void,
-): Applied {
-  const values = decode(schema, configuration, unknownField, { keepsNulls: true });
+): Applied => runSync(readAppliedInSteps(schema, configuration, unknownField));
+
+/** The same in steps. */
+export function* readAppliedInSteps(
+  schema: ObjectSchema<KubeObject>,
+  configuration: unknown,
+  unknownField: (path: Path) => void,
+): SyncTask<Applied> {
+  const values = yield* decodeInSteps(schema, configuration, unknownField, { keepsNulls: true });
+  yield;
   const fields = new GrowingFieldSet();
   addMentionedMembers(schema, requireObject(configuration ?? {}), values, [], fields);
   return { fields, values, configuration };

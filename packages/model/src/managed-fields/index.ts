@@ -1,4 +1,4 @@
-export { type Applied, readApplied } from './applied.ts';
+export { type Applied, readApplied, readAppliedInSteps } from './applied.ts';
 export { ApplyConflictError, conflictCauses } from './apply.ts';
 export { applyAsKubectlDid } from './last-applied.ts';
 export {

@@ -4,7 +4,7 @@ import type { KubeObject } from '../kind/object.ts';
 import { PatchFormError } from '../patch/errors.ts';
 import { WrongTypeError } from '../schema/decode.ts';
 import type { ObjectSchema } from '../schema/schema.ts';
-import { type Applied, readApplied } from './applied.ts';
+import { type Applied, readAppliedInSteps } from './applied.ts';
 import { type Applier, ApplyConflictError, apply } from './apply.ts';
 import { compare } from './compare.ts';
 import { difference, emptySet, type FieldSet, isEmptySet, union } from './field-set.ts';
@@ -60,7 +60,7 @@ function* applyWithoutOwnConflicts<Wait = never>(
 function* findUnchangedFields(schema: ObjectSchema<KubeObject>, live: KubeObject): SyncTask<FieldSet> {
   try {
     const text = live.metadata.annotations?.[annotation] ?? '{}';
-    const { fields, values } = readApplied(schema, toStoredNames(schema, JSON.parse(text)), () => {});
+    const { fields, values } = yield* readAppliedInSteps(schema, toStoredNames(schema, JSON.parse(text)), () => {});
     yield;
     const before = withoutManagedFields(live);
     const { added, modified, removed } = compare(schema, before, mergeApplied(schema, before, values, fields));

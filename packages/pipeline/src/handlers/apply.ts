@@ -8,7 +8,7 @@ import {
   fieldSubresourceOf,
   renameFields,
 } from '@cluster-apiserver/model/kind';
-import { type Applied, readApplied } from '@cluster-apiserver/model/managed-fields';
+import { type Applied, readAppliedInSteps } from '@cluster-apiserver/model/managed-fields';
 import { PatchFormError } from '@cluster-apiserver/model/patch';
 import { WrongTypeError } from '@cluster-apiserver/model/schema';
 import { requireBoundedMembers } from '@cluster-apiserver/model/validation';
@@ -62,7 +62,7 @@ function* readConfiguration(
   requireTypeNames(kind, value);
   audit?.logRequestObject(value, body.length);
   try {
-    const configuration = readApplied(kind.schema, dropUnwritable(kind, subresource, value), (path) =>
+    const configuration = yield* readAppliedInSteps(kind.schema, dropUnwritable(kind, subresource, value), (path) =>
       unknown.push(formatPath(path)),
     );
     // kube-apiserver reports duplicates in other words, and then no unknown fields.
@@ -78,7 +78,7 @@ function* readConfiguration(
       apiVersion: stored.apiVersion,
     };
     // The annotation of client-side apply repeats what was written, in the version in which it was written.
-    return { ...readApplied(stored.schema, renamed, () => {}), configuration: value };
+    return { ...(yield* readAppliedInSteps(stored.schema, renamed, () => {})), configuration: value };
   } catch (error) {
     if (error instanceof WrongTypeError || error instanceof PatchFormError)
       throw badRequest(`the applied configuration is not a valid ${kind.kind}: ${error.message}`, error);

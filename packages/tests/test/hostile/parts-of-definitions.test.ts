@@ -3,6 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { largeBytesMin, type SyncTask } from '@cluster-apiserver/base';
 import type { Definition, JsonSchema } from '@cluster-apiserver/custom-resources';
 import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
+import type { ObjectSchema } from '@cluster-apiserver/model/schema';
 import { customKind, customResourceDefinition, longestPart, mapOf, model, numbers, runSync } from './growth.ts';
 
 /**
@@ -131,6 +132,22 @@ describe.each(cases)('%s', (_, properties, content) => {
         if (!reading) throw new Error('values of the kind are not read in steps');
         reading.next(); // the scan of the text: a short step for each character
         return reading;
+      },
+    ],
+    [
+      'a configuration is read',
+      () => model.readAppliedInSteps(kindOf().schema as ObjectSchema<KubeObject>, objectOf(content), () => {}),
+    ],
+    [
+      'a configuration is applied',
+      () => {
+        const { schema: whole } = kindOf() as Kind & { readonly schema: ObjectSchema<KubeObject> };
+        const empty = runSync(model.decodeInSteps(whole, objectOf({}), () => {}));
+        const applied = (more: object) => model.readApplied(whole, objectOf(more), () => {});
+        const applier = { manager: 'm', apiVersion: 'a.example.com/v1', time: '2026-01-01T00:00:00Z', force: true };
+        const live = runSync(model.applyAsKubectlDid(whole, empty, empty, applied(content), applier));
+        const stored = { ...live, metadata: { ...live.metadata, uid: 'u' } };
+        return model.applyAsKubectlDid(whole, stored, empty, applied({}), applier);
       },
     ],
     ['an object is validated', () => validate(kindOf(), decoded(kindOf(), objectOf(content)))],
