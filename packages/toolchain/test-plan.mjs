@@ -41,6 +41,20 @@ export const onlyWithFaults = [
   'packages/tests/test/operators/more-definitions\\.cluster\\.test\\.ts',
 ];
 
+/** Run one by one, because they judge rates, latency or memory. */
+const alone = [...measuringTests, ...memoryTests, ...fuzzers];
+
+/**
+ * The whole of `npm test` in parts, for machines of their own: `npm test -- --group=etcd --shard=1/2`. The recorded
+ * conversations are `npm run conformance`.
+ */
+export const groups = {
+  unit: { patterns: [String.raw`(?<!\.etcd|\.cluster)\.test\.ts$`], excluded: [] },
+  etcd: { patterns: [String.raw`\.etcd\.test\.ts$`], excluded: [] },
+  cluster: { patterns: [String.raw`\.cluster\.test\.ts$`], excluded: [...alone, ...onlyWithFaults] },
+  alone: { patterns: alone, excluded: [], options: ['--runInBand'] },
+};
+
 /** Tests that must also pass on the older etcd: the etcd client, and faults that the whole server must survive. */
 export const onBothEtcds = [
   'packages/storage/src/etcd/client\\.etcd\\.test\\.ts',

@@ -11,6 +11,7 @@ import { cache, Failure, main, root } from './project.mjs';
 import {
   areasOnBothEtcds,
   fuzzers,
+  groups,
   mayRepeat,
   measuredOnBothEtcds,
   measuringTests,
@@ -31,7 +32,7 @@ const requiresTools = Boolean(process.env.REQUIRE_TOOLS);
 const usage = `usage: npm test [-- PATTERN … [OPTION …]]
 
 Without arguments all tests, and the recorded conversations with kube-apiserver. A PATTERN is a regular expression over
-paths of test files; with it, OPTIONs of Jest can follow, such as -t NAME, -u or --seed=NUMBER. --watch runs the tests again
+paths of test files; --group=unit|etcd|cluster|alone [--shard=1/2] runs a part of them. With either, OPTIONs of Jest can follow, such as -t NAME, -u or --seed=NUMBER. --watch runs the tests again
 after each change; --inspect-brk waits for a debugger.`;
 
 await main(async (args) => {
@@ -42,7 +43,7 @@ await main(async (args) => {
 
 async function runMatching(args) {
   const own = ['--watch', '--inspect-brk'].filter((option) => args.includes(option));
-  const patterns = args.filter((argument) => !own.includes(argument));
+  const patterns = args.filter((argument) => !own.includes(argument)).flatMap(expandGroup);
   if (!own.includes('--watch')) return runOnce(patterns, own);
   while (!wasInterrupted()) {
     const next = nextChange(); // what changes during a run counts, too
@@ -53,13 +54,24 @@ async function runMatching(args) {
   return 0;
 }
 
+/** Patterns and options of a named group. */
+function expandGroup(argument) {
+  const name = /^--group=(.*)$/.exec(argument)?.[1];
+  if (name === undefined) return [argument];
+  if (!Object.hasOwn(groups, name))
+    throw new Failure(`There is no group ${name}, only ${Object.keys(groups).join(', ')}.`);
+  const { patterns, excluded, options = [] } = groups[name];
+  return [...patterns, ...options, ...(excluded.length > 0 ? excludeFiles(excluded) : [])];
+}
+
 async function runOnce(args, own) {
-  const { tools } = await provisionTestTools(args);
+  const { tools, missing } = await provisionTestTools(args);
   // One process, which the debugger is connected to.
   const debugging = own.includes('--inspect-brk') ? { nodeFlags: ['--inspect-brk'], options: ['--runInBand'] } : {};
   const tests = await runJest({ ...tools, ...debugging }, args, debugging.options);
   // Jest reports tests that a pattern of names leaves out as skipped.
   const isByName = args.some((arg) => /^(-t|--testNamePattern)\b/.test(arg));
+  requireTools(tests, missing);
   return report(isByName ? { ...tests, skipped: [] } : tests);
 }
 
@@ -96,16 +108,19 @@ async function runAll() {
     for (const file of [...onBothEtcds, ...measuredOnBothEtcds])
       tests.skipped.push(`${file} on etcd ${olderSeries}: ${older.reason}`);
   }
-  if (requiresTools && missing.length > 0) {
-    console.log(`FAIL  tools that could not be fetched: ${missing.join(', ')}`);
-    tests.failed += missing.length;
-  }
+  requireTools(tests, missing);
   const failures = runs.flatMap((one) =>
     one.tests.files.filter(({ failed }) => failed > 0).map((file) => ({ tools: one.tools, file })),
   );
   if (!mayRepeat(failures.map(({ file }) => file))) return report(tests, conformance);
   const repeated = await phase('failed files, repeated serially', () => repeatAlone(tests, failures));
   return report(repeated, conformance);
+}
+
+function requireTools(tests, missing) {
+  if (!requiresTools || missing.length === 0) return;
+  console.log(`FAIL  tools that could not be fetched: ${missing.join(', ')}`);
+  tests.failed += missing.length;
 }
 
 /** Prints the name and the duration of a part of the run. */
