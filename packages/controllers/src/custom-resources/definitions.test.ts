@@ -5,6 +5,7 @@ import { Problems } from '@cluster-apiserver/model';
 import { fieldSubresourceOf } from '@cluster-apiserver/model/kind';
 import { deleteCollection, patch, type Registry, type Resource } from '@cluster-apiserver/registry';
 import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
+import { revision } from '@cluster-apiserver/storage';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { type DisturbedStore, disturbedStore } from '../../test/disturbed-store.ts';
 import {
@@ -129,6 +130,24 @@ async function changeStatus(plural: string, status: object): Promise<void> {
 }
 
 describe('a definition', () => {
+  test('that a restored backup does not have is no longer served, and one of it is', async () => {
+    work();
+    serve();
+    await define({ plural: 'things', kind: 'Thing' });
+    await whenEstablished('things');
+    const backup = await memory.readLatestRevision(untimed);
+    await remove('things');
+    await gone('things');
+    await define({ plural: 'others', kind: 'Other' });
+    await whenEstablished('others');
+    memory.restore(backup, revision(1_000));
+    const isServed = (kind: string): boolean => registry.api.current.byGroupKind('example.com', kind) !== undefined;
+    await until('the definitions of the backup', () => {
+      clock.advance(100);
+      return isServed('Thing') && !isServed('Other');
+    });
+  });
+
   test('is established when its kind is served, in two writes', async () => {
     work();
     await define({ plural: 'things', kind: 'Thing', names: { shortNames: ['th'], categories: ['all'] } });

@@ -52,6 +52,7 @@ export class ServedDefinitions {
   #isAwaited = false;
   #seen = revision(0);
   #hasCaughtUp = false;
+  #isClosed = false;
 
   constructor(definitions: Resource, options: ServeDefinitionsOptions) {
     const { clock, random, log } = options;
@@ -73,7 +74,11 @@ export class ServedDefinitions {
         this.#seen = changedAt;
         this.#add(key);
       },
-      interrupted: () => this.#enqueueAll(),
+      // In a turn of its own, after all collections have taken over the loaded objects: after a restore they cannot be read before.
+      interrupted: () =>
+        clock.soon(() => {
+          if (!this.#isClosed) this.#enqueueAll();
+        }),
       failed: (error) =>
         log.error(
           'following the definitions failed',
@@ -85,6 +90,7 @@ export class ServedDefinitions {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     this.#unfollow();
     await this.#queue.close();
   }
