@@ -42,6 +42,12 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/component: etcd
 {{- end -}}
 
+{{- define "cluster-apiserver.storage.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "cluster-apiserver.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: storage-rewrite
+{{- end -}}
+
 {{- define "cluster-apiserver.etcd.labels" -}}
 {{ include "cluster-apiserver.baseLabels" . }}
 {{ include "cluster-apiserver.etcd.selectorLabels" . }}

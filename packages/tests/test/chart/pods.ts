@@ -47,7 +47,7 @@ interface VolumeProjection {
 /** The pod template of a workload; undefined for other manifests. The Kubernetes schemas guarantee the form. */
 export function podTemplateOf(manifest: Manifest): PodTemplate | undefined {
   if (manifest.kind === 'Pod') return manifest as unknown as PodTemplate;
-  if (!['Deployment', 'StatefulSet'].includes(manifest.kind)) return undefined;
+  if (!['Deployment', 'StatefulSet', 'Job'].includes(manifest.kind)) return undefined;
   return (manifest.spec as { readonly template: PodTemplate }).template;
 }
 

@@ -6,6 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import os from 'node:os';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import { CleanupStack } from '@cluster-apiserver/base';
 import { until } from '@cluster-apiserver/testkit/until';
 import { etcdctl } from '@cluster-apiserver/testkit/etcd';
@@ -24,7 +25,8 @@ const memberCount = 3;
 const replicaCount = 2;
 const limitMs = 180_000;
 
-const encryption: Manifest = {
+/** The first key encrypts. */
+const encryptedWith = (...keys: readonly string[]): Manifest => ({
   apiVersion: 'v1',
   kind: 'Secret',
   metadata: { name: 'encryption' },
@@ -35,12 +37,16 @@ resources:
   - resources: [serviceaccounts]
     providers:
       - aesgcm:
-          keys:
-            - name: one
-              secret: ${Buffer.alloc(32, 7).toString('base64')}
+          keys:${keys
+            .map(
+              (key) => `
+            - {name: ${key}, secret: ${Buffer.alloc(32, key).toString('base64')}}`,
+            )
+            .join('')}
 `).toString('base64'),
   },
-};
+});
+const encryption = encryptedWith('one');
 
 /** Values with every kind of configuration file. */
 const withAnonymous = (paths: readonly string[]): Value => ({
@@ -233,6 +239,14 @@ describeWithHelm('the pods of a release', () => {
       options: { ca, headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' } },
     });
 
+  const configurationHash = async ({ port }: Replica): Promise<string | undefined> => {
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      const headers = { authorization: `Bearer ${adminToken}` };
+      https.get(`https://localhost:${port}/metrics`, { agent: false, ca, headers }, resolve).on('error', reject);
+    });
+    return /^apiserver_encryption_config_controller_last_config_info\{.* 1$/m.exec(await text(response))?.[0];
+  };
+
   const accounts = '/api/v1/namespaces/team/serviceaccounts';
   const create = (replica: Replica, account: string): Promise<Answer> =>
     request(replica, 'POST', accounts, { metadata: { name: account } });
@@ -288,6 +302,44 @@ describeWithHelm('the pods of a release', () => {
     expect((await request(replicas[0], 'GET', '/metrics', undefined, token)).status).toBe(200);
     expect((await request(replicas[0], 'GET', accounts, undefined, token)).status).toBe(403);
   });
+
+  test(
+    'rotate the encryption key with the Job of the chart',
+    async () => {
+      const useKeys = async (...keys: readonly string[]): Promise<void> => {
+        const hashes = await Promise.all(replicas.map(configurationHash));
+        for (const { container } of replicas)
+          container.remount([...manifests.filter((manifest) => manifest !== encryption), encryptedWith(...keys)]);
+        for (const [at, replica] of replicas.entries())
+          await until('the keys', async () => (await configurationHash(replica)) !== hashes[at] || undefined);
+      };
+      await create(replicas[0], 'rotated');
+      await useKeys('one', 'two');
+      await useKeys('two', 'one');
+      const withJob = renderUpgrade({ ...(withAnonymous(probePaths) as object), storageRewrite: { enabled: true } });
+      const job = withJob.find(({ kind }) => kind === 'Job');
+      if (!job) throw new Error('the chart has no Job');
+      const folder = path.join(directory, 'storage-rewrite');
+      fs.mkdirSync(folder);
+      const rewrite = startContainer({
+        manifests: [...manifests.filter((manifest) => manifest !== encryption), encryptedWith('two', 'one')],
+        workload: job,
+        container: 'storage-rewrite',
+        podName: 'storage-rewrite',
+        directory: folder,
+        entryPoint: serverEntryPoint(),
+        addresses,
+      });
+      expect({ code: await rewrite.exited, output: rewrite.output }).toMatchObject({
+        code: 0,
+        output: expect.stringMatching(/[1-9]\d* rewritten, 0 unreadable/),
+      });
+      await useKeys('two');
+      for (const replica of replicas) expect((await request(replica, 'GET', `${accounts}/rotated`)).status).toBe(200);
+      await useKeys('one', 'two');
+    },
+    limitMs,
+  );
 
   test('reload a ConfigMap that an upgrade has changed, without a restart', async () => {
     expect(await probe(replicas[0], '/version')).toBe(401);
@@ -416,7 +468,7 @@ async function send({
   const [response] = (await once(sent, 'response')) as [IncomingMessage];
   const pieces: Buffer[] = [];
   for await (const piece of response) pieces.push(piece as Buffer);
-  const text = Buffer.concat(pieces).toString();
-  const parsed: unknown = text.startsWith('{') ? JSON.parse(text) : {};
+  const content = Buffer.concat(pieces).toString();
+  const parsed: unknown = content.startsWith('{') ? JSON.parse(content) : {};
   return { status: response.statusCode ?? 0, body: isMap(parsed as Value) ? (parsed as Answer['body']) : {} };
 }

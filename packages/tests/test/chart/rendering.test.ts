@@ -24,7 +24,7 @@ const stored = { etcd: { endpoints: ['https://etcd.example.com:2379'] } };
 /** Seconds to close connections to etcd and to write the last log lines. */
 const closeSeconds = 5;
 /** The chart's own containers; value sets may add others. */
-const ours = ['apiserver', 'etcd', 'test'];
+const ours = ['apiserver', 'etcd', 'storage-rewrite', 'test'];
 
 interface ScrapeEndpoint {
   readonly path: string;

@@ -20,6 +20,7 @@ export interface Service {
   readonly pids_limit?: number;
   readonly image?: string;
   readonly build?: object;
+  readonly profiles?: readonly string[];
 }
 
 /** Variables are replaced by their defaults. */

@@ -62,7 +62,7 @@ export async function startComposeProcesses(): Promise<ComposeProcesses> {
 
 async function start(home: string, cleanup: CleanupStack): Promise<ComposeProcesses> {
   const { services } = readComposeFile();
-  const names = Object.keys(services).filter((name) => name.startsWith('apiserver-'));
+  const names = Object.keys(services).filter((name) => name.startsWith('apiserver-') && !services[name]?.profiles);
   const ports = [...(await freePorts(names.length + members.length * 3 + 2))];
   const port = (): number => ports.pop() as number;
   const publicPort = port();

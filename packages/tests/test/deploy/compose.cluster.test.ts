@@ -8,7 +8,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { until } from '@cluster-apiserver/testkit/until';
-import { runDocument } from '../run-document.ts';
+import { readDocument, runDocument } from '../run-document.ts';
 import { readComposeFile, root } from './compose-file.ts';
 import { describeIf } from '../describe-if.ts';
 
@@ -25,6 +25,11 @@ const image = readComposeFile().services['apiserver-1']?.image ?? '';
 const startMs = 240_000;
 const answerMs = 120_000;
 const slowTestMs = 400_000;
+/** Those of docs/recipes.md that have commands. */
+const recipes = Array.from(
+  readDocument('docs/recipes.md').matchAll(/^## (.+)$(?=(?:(?!^## )[^])*```console)/gm),
+  ([, heading = '']) => heading,
+);
 const replicas = ['apiserver-1', 'apiserver-2', 'apiserver-3'];
 
 describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests it', () => {
@@ -179,6 +184,20 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
     slowTestMs,
   );
 
+  test.each(recipes)(
+    'the recipe "%s" works as it is written',
+    async (heading) => {
+      runCompose('up', '--detach', '--no-build');
+      await runDocument('docs/recipes.md', `## ${heading}`, {
+        directory,
+        env: { ...env(), KUBECONFIG: path.join(directory, 'deploy', 'compose', 'credentials', 'kubeconfig') },
+        adaptCommand: (command) => command.replaceAll('docker compose', (compose ?? []).join(' ')),
+        answerMs,
+      });
+    },
+    slowTestMs,
+  );
+
   /** Starts the services of a profile, all by default; the replicas get the configuration that the environment names. */
   const startProfile = (profile: string, configuration: NodeJS.ProcessEnv, ...names: string[]): void => {
     const [program = '', ...first] = compose ?? [];
@@ -203,7 +222,10 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
     'there are no images of Prometheus, the collector and Jaeger',
     () => {
       const observers = ['prometheus', 'otel-collector', 'jaeger'];
-      beforeAll(() => startProfile('observability', {}, ...observers), startMs);
+      beforeAll(
+        () => startProfile('observability', { TRACING_CONFIG: 'tracing-collector.yaml' }, ...observers),
+        startMs,
+      );
       afterAll(() => stopServices(...observers), startMs);
 
       test(
