@@ -7,17 +7,21 @@ import { StatusError } from '@cluster-apiserver/model';
 export class TokenRejectedError extends Error {
   override readonly name = 'TokenRejectedError';
   readonly clientMessage: string | undefined;
+  /** It was not checked, because its webhook or issuer is unavailable, which has lines of its own in the log. */
+  readonly isUnchecked: boolean;
   /** For the audit event of the request. */
   readonly annotations: Readonly<Record<string, string>>;
   constructor(message: string, options: RejectionOptions = {}) {
     super(message, options);
     this.clientMessage = options.clientMessage;
+    this.isUnchecked = options.isUnchecked ?? false;
     this.annotations = options.annotations ?? {};
   }
 }
 
 interface RejectionOptions extends ErrorOptions {
   readonly clientMessage?: string | undefined;
+  readonly isUnchecked?: boolean;
   readonly annotations?: Readonly<Record<string, string>>;
 }
 

@@ -231,6 +231,7 @@ describe('an internal error', () => {
         signal: closing.signal,
         version: 'v1',
         apiAudiences: [],
+        reviewed: () => {},
       });
       const measure = faulty('measure', () => {});
       // It declares one counter.

@@ -101,6 +101,7 @@ describe('A token webhook', () => {
       signal: new AbortController().signal,
       version: 'v1',
       apiAudiences: [],
+      reviewed: () => {},
     });
 
   test('is not called again once the caller has disconnected between two attempts', async () => {

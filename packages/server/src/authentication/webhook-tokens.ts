@@ -1,5 +1,6 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
 import { type CreateTokenCache, createTokenWebhook, type TokenAuthenticator } from '@cluster-apiserver/gates';
+import { createOutages } from '@cluster-apiserver/telemetry';
 import type { ServerContext } from '../configuration/context.ts';
 import { followConnection } from '../files/webhook-connection.ts';
 import type { AuthenticationSettings } from './authentication-settings.ts';
@@ -18,6 +19,14 @@ export async function openWebhookTokens(
   cleanup.defer('connections to the token webhook', followed.close);
   const stopped = new AbortController();
   cleanup.defer('questions to the token webhook', () => stopped.abort(new Error('the server stops')));
+  const outages = createOutages(context.log.withName('authentication'), clock, {
+    severity: 'error',
+    began: 'token webhook failed',
+    remedy:
+      'check the webhook of --authentication-token-webhook-config-file; its users get 401: docs/authentication.md',
+    ended: 'token webhook answers again',
+    steadyMs: 10_000,
+  });
   const tokens = createTokenWebhook({
     connection: followed.current,
     clock,
@@ -25,6 +34,7 @@ export async function openWebhookTokens(
     signal: stopped.signal,
     version,
     apiAudiences,
+    reviewed: (error) => (error ? outages.failed({}, { error }) : outages.succeeded({})),
   });
   return cacheTtlMs === 0 ? tokens : createCache(tokens, cacheTtlMs);
 }

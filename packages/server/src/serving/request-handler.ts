@@ -114,7 +114,8 @@ const createFaultReporter =
 
 const createRejectionReporter =
   (log: Log): ReportRejection =>
-  (error, { request, auditId }) =>
+  (error, { request, auditId }) => {
+    if (error.isUnchecked) return;
     log
       .withName('authentication')
       .warn('authentication failed', 'the credentials of this client are invalid or expired: docs/troubleshooting.md', {
@@ -122,6 +123,7 @@ const createRejectionReporter =
         srcIP: request.remoteAddress,
         error,
       });
+  };
 
 const createOpenWatches = (maxPerUser: number, clock: Clock, log: Log): OpenWatches =>
   new OpenWatches({

@@ -84,7 +84,15 @@ const backends: Readonly<Record<string, Backend>> = {
     open: (client, clock) => {
       const random = seededRandom(1);
       const connection = connectionOf(client);
-      const webhook = createTokenWebhook({ connection, clock, random, signal, version: 'v1', apiAudiences: [] });
+      const webhook = createTokenWebhook({
+        connection,
+        clock,
+        random,
+        signal,
+        version: 'v1',
+        apiAudiences: [],
+        reviewed: nothing,
+      });
       return {
         ask: async (name) => {
           const found = await webhook.authenticateToken(name, call);

@@ -196,7 +196,7 @@ describe('authentication fails, and the log states the reason without the token'
     const at = await serve();
     expect((await whoami(at, 'meow-secret')).status).toBe(401);
     const log = at.logLines.join('\n');
-    expect(log).toContain('authentication failed');
+    expect(log).toContain('token webhook failed');
     expect(log).not.toContain('meow-secret');
   });
 

@@ -107,10 +107,13 @@ export class IssuerKeys implements KeyFinder {
     if (this.#waiting >= waitingMax) throw tooManyWaitingTokens();
     // Do not wait for an unreachable issuer: that would delay every request.
     if (!this.#refresh && this.#failure !== undefined && !this.#mayFetch())
-      throw new TokenRejectedError('the keys of the issuer cannot be fetched', { cause: this.#failure });
+      throw new TokenRejectedError('the keys of the issuer cannot be fetched', {
+        cause: this.#failure,
+        isUnchecked: true,
+      });
     this.#waiting++;
     const refreshed = this.#refreshKeys(call.trace).catch((cause: unknown) => {
-      throw new TokenRejectedError('the keys of the issuer cannot be fetched', { cause });
+      throw new TokenRejectedError('the keys of the issuer cannot be fetched', { cause, isUnchecked: true });
     });
     try {
       await awaitWithin(this.#clock, call, refreshed);

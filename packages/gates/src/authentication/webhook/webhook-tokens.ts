@@ -23,6 +23,8 @@ export interface WebhookTokensOptions extends Omit<WebhookOptions, 'retry' | 'bo
   readonly version: 'v1' | 'v1beta1';
   /** Audiences of this API. */
   readonly apiAudiences: readonly string[];
+  /** Called after each review, with the error of one that failed. */
+  readonly reviewed: (error: Error | undefined) => void;
 }
 
 /** Maximum number of reviews in flight: any client can send unknown tokens, and each causes a review. */
@@ -32,7 +34,7 @@ const inFlightMax = 1_000;
  * Authenticates tokens by a TokenReview to a webhook. Fails closed: without a valid response the token is rejected.
  */
 export function createTokenWebhook(options: WebhookTokensOptions): TokenAuthenticator {
-  const { version, apiAudiences } = options;
+  const { version, apiAudiences, reviewed } = options;
   const webhook: WebhookOptions = { ...options, retry, bodyBytesMax: reviewBytesMax };
   let inFlight = 0;
   const review = async (token: string, audiences: readonly string[], call: Call): Promise<TokenAnswer | undefined> => {
@@ -46,10 +48,13 @@ export function createTokenWebhook(options: WebhookTokensOptions): TokenAuthenti
       if (inFlight >= inFlightMax) throw tooManyWaitingTokens();
       inFlight++;
       try {
-        return await review(token, audiences, call);
+        const answer = await review(token, audiences, call);
+        reviewed(undefined);
+        return answer;
       } catch (cause) {
-        if (cause instanceof WebhookError) throw new TokenRejectedError('the token webhook is of no use', { cause });
-        throw cause;
+        if (!(cause instanceof WebhookError)) throw cause;
+        reviewed(cause);
+        throw new TokenRejectedError('the token webhook is of no use', { cause, isUnchecked: true });
       } finally {
         inFlight--;
       }
