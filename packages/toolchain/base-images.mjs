@@ -34,6 +34,7 @@ export function provideProfileImages(docker, { env }) {
       const file = program();
       if (!file) return false;
       console.log(`Building ${image} from ${path.basename(file)} …`);
+      refreshPackages();
       importImage(
         image,
         (folder) => {

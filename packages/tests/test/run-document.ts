@@ -13,7 +13,7 @@ export interface Shell {
   readonly answerMs: number;
 }
 
-/** Runs the commands of each block below the heading, up to the next heading of its level, and compares their output with the document. */
+/** Runs the commands below the heading and compares their output with the document. */
 export async function runDocument(
   document: string,
   heading: string,
@@ -32,7 +32,8 @@ export async function runDocument(
   try {
     for (const [n, { command, shown }] of steps.entries()) {
       const from = output.length;
-      shell.stdin.write(`${adapt(command)}\necho "step ${n} done"\n`);
+      // A command that reads its input must not read the next commands.
+      shell.stdin.write(`{ ${adapt(command)}\n} </dev/null\necho "step ${n} done"\n`);
       // The comparison at the end shows unexpected output.
       await until(command, () => output.includes(`step ${n} done`) || undefined, answerMs);
       const wanted = pattern(shown);

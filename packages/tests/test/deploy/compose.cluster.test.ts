@@ -8,7 +8,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { until } from '@cluster-apiserver/testkit/until';
-import { readDocument, runDocument } from '../run-document.ts';
+import { readDocument } from '../document-steps.ts';
+import { runDocument } from '../run-document.ts';
 import { readComposeFile, root } from './compose-file.ts';
 import { describeIf } from '../describe-if.ts';
 
@@ -25,11 +26,11 @@ const image = readComposeFile().services['apiserver-1']?.image ?? '';
 const startMs = 240_000;
 const answerMs = 120_000;
 const slowTestMs = 400_000;
-/** Those of docs/recipes.md that have commands. */
-const recipes = Array.from(
-  readDocument('docs/recipes.md').matchAll(/^## (.+)$(?=(?:(?!^## )[^])*```console)/gm),
-  ([, heading = '']) => heading,
-);
+/** The sections of docs/recipes.md that have commands. */
+const recipes = readDocument('docs/recipes.md')
+  .split(/^(?=## )/m)
+  .filter((section) => section.includes('```console'))
+  .flatMap((section) => section.split('\n', 1));
 const replicas = ['apiserver-1', 'apiserver-2', 'apiserver-3'];
 
 describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests it', () => {
@@ -184,18 +185,20 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
     slowTestMs,
   );
 
-  test.each(recipes)(
-    'the recipe "%s" works as it is written',
-    async (heading) => {
-      runCompose('up', '--detach', '--no-build');
-      await runDocument('docs/recipes.md', `## ${heading}`, {
-        directory,
-        env: { ...env(), KUBECONFIG: path.join(directory, 'deploy', 'compose', 'credentials', 'kubeconfig') },
-        adaptCommand: (command) => command.replaceAll('docker compose', (compose ?? []).join(' ')),
-        answerMs,
-      });
+  test(
+    'the recipes work as they are written, one after the other',
+    async () => {
+      for (const heading of recipes) {
+        startCluster();
+        await runDocument('docs/recipes.md', heading, {
+          directory,
+          env: { ...env(), KUBECONFIG: path.join(directory, 'deploy', 'compose', 'credentials', 'kubeconfig') },
+          adaptCommand: (command) => command.replaceAll('docker compose', (compose ?? []).join(' ')),
+          answerMs,
+        });
+      }
     },
-    slowTestMs,
+    slowTestMs * 2,
   );
 
   /** Starts the services of a profile, all by default; the replicas get the configuration that the environment names. */
