@@ -26,7 +26,7 @@ const products = {
       exports: { '.': { types: './dist/index.d.ts', default: './dist/index.js' } },
     },
     readme: 'packages/expressions/README.md',
-    hasTypes: true,
+    entry: path.join('dist', 'index'),
   },
 };
 
@@ -40,11 +40,11 @@ await main((names) => {
 });
 
 /** Returns the archive. */
-function pack(name, { from, manifest, readme, hasTypes }, { env }) {
+function pack(name, { from, manifest, readme, entry }, { env }) {
   const folder = path.join(target, name);
   fs.rmSync(folder, { recursive: true, force: true });
-  const types = hasTypes ? declare(env) : undefined;
   const parts = withDependencies(from);
+  const types = entry ? declare(parts, env) : undefined;
   // A package that is named itself is the outer one; all others are inside of it.
   const outer = manifest.name ? from[0] : undefined;
   const inner = parts.filter((part) => part !== outer);
@@ -53,6 +53,7 @@ function pack(name, { from, manifest, readme, hasTypes }, { env }) {
     copyBuilt(part, place, types);
     if (part !== outer) write(path.join(place, 'package.json'), innerManifest(part));
   }
+  const used = entry ? keepReachable(folder, entry) : undefined;
   const own = read('package.json');
   write(path.join(folder, 'package.json'), {
     name,
@@ -64,7 +65,7 @@ function pack(name, { from, manifest, readme, hasTypes }, { env }) {
     ...manifest,
     files: ['dist'],
     dependencies: {
-      ...externalDependencies(parts),
+      ...externalDependencies(parts, used),
       ...Object.fromEntries(inner.map((part) => [scope + part, version])),
     },
     bundleDependencies: inner.map((part) => scope + part),
@@ -86,13 +87,47 @@ function withDependencies(names) {
   return [...found];
 }
 
-function externalDependencies(parts) {
+/** Of these parts, and only what is `used` if that is known. */
+function externalDependencies(parts, used) {
   return Object.fromEntries(
     parts
       .flatMap((part) => Object.entries(read(`packages/${part}/package.json`).dependencies ?? {}))
-      .filter(([name]) => !name.startsWith(scope))
+      .filter(([name]) => !name.startsWith(scope) && (used?.has(name) ?? true))
       .sort(),
   );
+}
+
+/**
+ * Removes the files of the parts that a library does not import. Returns the packages of others that it does.
+ * @returns {Set<string>}
+ */
+function keepReachable(folder, entry) {
+  const reached = new Set();
+  const others = new Set();
+  for (const ending of ['.js', '.d.ts']) {
+    const files = new Set([path.join(folder, entry + ending)]);
+    for (const file of files) {
+      for (const [, from] of fs
+        .readFileSync(file, 'utf8')
+        .matchAll(/^(?:import|export)\b[^'"]*?['"]([^'"]+)['"];$/gm)) {
+        if (from.startsWith('.')) files.add(path.resolve(path.dirname(file), from).replace(/\.[jt]s$/, '') + ending);
+        else if (from.startsWith(scope)) files.add(path.join(folder, 'node_modules', indexOf(from)) + ending);
+        else if (ending === '.js') others.add(from);
+      }
+    }
+    for (const file of files) reached.add(file);
+  }
+  for (const name of fs.readdirSync(folder, { encoding: 'utf8', recursive: true })) {
+    const file = path.join(folder, name);
+    if (/\.(js|d\.ts)$/.test(name) && !reached.has(file)) fs.rmSync(file);
+  }
+  return others;
+}
+
+/** Where the built index of a package, or of a part of it, is. */
+function indexOf(from) {
+  const [part = '', ...inner] = from.slice(scope.length).split('/');
+  return path.join(scope, part, 'dist', ...inner, 'index');
 }
 
 function innerManifest(part) {
@@ -114,10 +149,15 @@ function copyBuilt(part, place, types) {
   if (types) copy(path.join(types, part, 'src'));
 }
 
-/** Writes the declarations of all packages, and returns their folder. */
-function declare(env) {
+/** Writes the declarations of these packages, and returns their folder. */
+function declare(parts, env) {
   const folder = path.join(target, 'types');
-  const settings = path.join('packages', 'toolchain', 'tsconfig.build.json');
+  const settings = path.join(target, 'tsconfig.json');
+  fs.mkdirSync(target, { recursive: true });
+  write(settings, {
+    extends: path.join(root, 'packages', 'toolchain', 'tsconfig.build.json'),
+    include: parts.map((part) => path.join(root, 'packages', part, 'src')),
+  });
   const options = ['--declaration', '--emitDeclarationOnly', '--sourceMap', 'false', '--inlineSources', 'false'];
   const { ok, output } = step(binary('tsc'), ['-p', settings, ...options, '--outDir', folder], { env });
   if (!ok) throw new Failure(`The declarations could not be written.\n${output}`);

@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import { provisionActionlint } from './actionlint.mjs';
 import { provisionEtcd, provisionEtcdctl } from './etcd.mjs';
 import { provisionModules } from './go-modules.mjs';
 import { provisionChartTools } from './helm.mjs';
@@ -45,6 +46,8 @@ export async function provisionTestTools(patterns = []) {
     },
   };
   if (files.some((file) => file.endsWith('.cluster.test.ts'))) buildPackages(tools); // they run the built code
+  const { actionlint, reason } = provisionActionlint();
+  Object.assign(tools.env, actionlint ? { ACTIONLINT_BIN: actionlint } : { ACTIONLINT_MISSING: reason });
   Object.assign(tools.env, chartEnvironmentOf(provisionChartTools(tools)));
   return { tools, etcd, missing };
 }

@@ -86,13 +86,8 @@ test(
 test(
   'the package installs in an empty folder and has the command, with the commit',
   async () => {
-    const folder = newFolder();
+    const folder = await installPackage('cluster-apiserver');
     try {
-      const pack = path.join(root, 'packages', 'toolchain', 'pack.mjs');
-      const { stdout: archive } = await run(process.execPath, [pack, 'cluster-apiserver'], { cwd: root });
-      fs.writeFileSync(path.join(folder, 'package.json'), '{"private":true}');
-      const options = ['--no-audit', '--no-fund', '--prefer-offline', '--ignore-scripts'];
-      await run('npm', ['install', ...options, path.join(root, archive.trim())], { cwd: folder });
       const { stdout: version } = await run('npx', ['cluster-apiserver', 'version'], { cwd: folder });
       expect(version).toMatch(versionLine);
       const { stdout: help } = await run('npx', ['cluster-apiserver', 'start', '--help'], { cwd: folder });
@@ -103,5 +98,43 @@ test(
   },
   slowTestMs,
 );
+
+test(
+  'the package of expressions needs no part of the server, and its page shows what it does',
+  async () => {
+    const folder = await installPackage('expressions');
+    try {
+      const page = fs.readFileSync(path.join(root, 'packages', 'expressions', 'README.md'), 'utf8');
+      const example = /^```js\n([^]*?)^```$/m.exec(page)?.[1] ?? '';
+      fs.writeFileSync(path.join(folder, 'example.mjs'), example);
+      const { stdout } = await run(process.execPath, ['example.mjs'], { cwd: folder });
+      expect(stdout.trim().split('\n')).toEqual(
+        Array.from(example.matchAll(/console\.log\(.*\); \/\/ (.*)$/gm), ([, line]) => line),
+      );
+      const installed = path.join(folder, 'node_modules');
+      expect(fs.readdirSync(installed).filter((name) => !name.startsWith('.'))).toEqual([
+        '@cluster-apiserver',
+        're2js',
+      ]);
+      const inside = path.join(installed, '@cluster-apiserver', 'expressions', 'node_modules', '@cluster-apiserver');
+      expect(fs.readdirSync(inside).toSorted()).toEqual(['base', 'model']);
+    } finally {
+      fs.rmSync(folder, { recursive: true, force: true });
+    }
+  },
+  slowTestMs,
+);
+
+/** Makes the package and installs it in a new folder, which is returned. */
+async function installPackage(name: string): Promise<string> {
+  const folder = newFolder();
+  const pack = path.join(root, 'packages', 'toolchain', 'pack.mjs');
+  const { stdout } = await run(process.execPath, [pack, name], { cwd: root });
+  const archive = path.join(root, stdout.trim().split('\n').at(-1) ?? '');
+  fs.writeFileSync(path.join(folder, 'package.json'), '{"private":true}');
+  const options = ['--no-audit', '--no-fund', '--prefer-offline', '--ignore-scripts'];
+  await run('npm', ['install', ...options, archive], { cwd: folder });
+  return folder;
+}
 
 const newFolder = (): string => fs.mkdtempSync(path.join(os.tmpdir(), 'program-'));
