@@ -13,8 +13,13 @@ const clients = path.join(cache, 'clients');
 
 const suites = String.raw`/tests/test/(clients/|operations/restored-clients|operators/)`;
 
-/** Modules in packages/tests. */
-const goPrograms = ['clientgo', 'operator', 'certmanager'];
+/** Modules in packages/tests, with the package of the program where it is that of another module. */
+const goPrograms = [
+  ['clientgo', '.'],
+  ['operator', '.'],
+  ['certmanager', '.'],
+  ['kro', 'github.com/kubernetes-sigs/kro/cmd/controller'],
+];
 
 /** Of the client in Python. */
 const kubernetesForPython = 'kubernetes==37.0.2';
@@ -24,9 +29,9 @@ await main(async (patterns) => {
     'go',
     ['version'],
     'clients and operators in Go',
-    goPrograms.map((name) => ({
+    goPrograms.map(([name, program]) => ({
       command: 'go',
-      args: ['build', '-trimpath', '-ldflags', '-s -w', '-o', path.join(clients, name), '.'],
+      args: ['build', '-trimpath', '-ldflags', '-s -w', '-o', path.join(clients, name), program],
       cwd: path.join(root, 'packages', 'tests', name),
     })),
   );

@@ -10,6 +10,7 @@ const versions = {
   'github.com/crossplane/crossplane/v2': 'v2.0.2',
   'github.com/fluxcd/source-controller': 'v1.10.1',
   'github.com/kedacore/keda/v2': 'v2.17.0',
+  'github.com/kubernetes-sigs/kro': 'v0.9.4',
   'github.com/prometheus-operator/prometheus-operator': 'v0.85.0',
   'github.com/tektoncd/pipeline': 'v1.0.0',
   'istio.io/api': 'v1.32.0',

@@ -13,6 +13,7 @@ const builtAt = (...names: readonly string[]): string =>
 export const goProgram = builtAt('clientgo');
 export const operatorProgram = builtAt('operator');
 export const certManagerProgram = builtAt('certmanager');
+export const kroProgram = builtAt('kro');
 export const rustProgram = builtAt('kubers-target', 'debug', 'kubers');
 /** With the package `kubernetes`. */
 export const python = builtAt('python', 'bin', 'python');

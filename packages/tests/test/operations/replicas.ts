@@ -127,9 +127,13 @@ export async function startReplicas({
     write('ca.crt', authority.certificate);
     write('admin.token', token);
     const port = ports.at(-1) ?? 0;
-    const front = spawn(process.execPath, [builtLauncher, 'front', home, `${port}`, ports.slice(0, -1).join(',')], {
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-    });
+    const front = spawn(
+      process.execPath,
+      [builtLauncher, 'front', home, '127.0.0.1', `${port}`, ports.slice(0, -1).join(',')],
+      {
+        stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      },
+    );
     cleanup.defer('front', () => ended(front, 'SIGKILL'));
     const url = `https://127.0.0.1:${port}`;
     await untilReady(url, { ca, token });
