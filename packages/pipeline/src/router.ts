@@ -1,4 +1,4 @@
-import { awaitWithin, type Clock, getOwn, invariant } from '@cluster-apiserver/base';
+import { awaitWithin, type Call, type Clock, getOwn, invariant } from '@cluster-apiserver/base';
 import type { Authorizer } from '@cluster-apiserver/gates';
 import { methodNotSupported, notFound as objectNotFound, StatusError } from '@cluster-apiserver/model';
 import type { ApiVersion, Review, ServedKind } from '@cluster-apiserver/model/kind';
@@ -88,27 +88,21 @@ export function createRouter(options: RouteOptions): Handler<AuthenticatedContex
   addRoutes(api.current);
   api.onChange(addRoutes);
   const tableFor = madeOnce(tableOf);
-  /** Whether the kind is served by now. */
-  const findAgain = (context: AuthenticatedContext, { group, version, plural }: ResourceInfo): boolean => {
-    const served = api.current.byPath(group, version, plural)?.served;
-    Object.assign(context, { served });
-    return served !== undefined;
-  };
-  const handleLater = async (context: AuthenticatedContext, info: ResourceInfo): Promise<ApiResponse> => {
+  const nextChange = (call: Call): Promise<void> => {
     const changed = Promise.withResolvers<void>();
     const stopListening = api.onChange(() => changed.resolve());
-    await awaitWithin(clock, context.call, changed.promise).finally(stopListening);
-    findAgain(context, info);
-    return handle(context);
+    return awaitWithin(clock, call, changed.promise).finally(stopListening);
   };
   /** Unknown groups, and those that clients have defined, get a plain 404. */
-  const handleUnknown = async (
+  const handleAfter = async (
+    waiting: Promise<void>,
     context: AuthenticatedContext,
-    info: ResourceInfo,
-    catchUp: NonNullable<LiveApi['catchUp']>,
+    { group, version, plural }: ResourceInfo,
   ): Promise<ApiResponse> => {
-    await catchUp(info, context.call);
-    return findAgain(context, info) ? handle(context) : options.nonResourceRouter(context);
+    await waiting;
+    const served = api.current.byPath(group, version, plural)?.served;
+    Object.assign(context, { served });
+    return served ? handle(context) : options.nonResourceRouter(context);
   };
   const handle: Handler<AuthenticatedContext> = (context) => {
     const info = context.info.resource;
@@ -117,14 +111,16 @@ export function createRouter(options: RouteOptions): Handler<AuthenticatedContex
         context,
       );
     const { served } = context;
-    if (served && api.current.isLoading && isBeingReplaced(api.current, served)) return handleLater(context, info);
+    if (served && api.current.isLoading && isBeingReplaced(api.current, served))
+      return handleAfter(nextChange(context.call), context, info);
     const found = served && routes.get(served);
     const handler = found && handlerFor(found, info, context.request.method);
     if (handler && found.kind.deprecation !== undefined) addWarning(context, found.kind.deprecation);
     if (handler) return handler(context);
     // In a group of the server, an unknown version or resource is answered with a Status.
     if (tableFor(api.current).groups.has(info.group)) return notFound();
-    return served || !api.catchUp ? options.nonResourceRouter(context) : handleUnknown(context, info, api.catchUp);
+    if (served || !api.catchUp) return options.nonResourceRouter(context);
+    return handleAfter(api.catchUp(info, context.call), context, info);
   };
   return handle;
 }
