@@ -3,7 +3,7 @@ import type { Authorize } from '@cluster-apiserver/expressions';
 import type { Authorizer } from '@cluster-apiserver/gates';
 import { namespaceKind, type ParamKind } from '@cluster-apiserver/kinds';
 import type { ImmediateConversion, KubeObject, ServedKind } from '@cluster-apiserver/model/kind';
-import { type CachedObject, getCached, type LiveApi, type Resource, toVersion } from '@cluster-apiserver/registry';
+import { type CachedObject, getCached, inVersion, type LiveApi, type Resource } from '@cluster-apiserver/registry';
 import { textOfItemKey } from '@cluster-apiserver/storage';
 import { ConfigurationError, type ParamObjects } from './params.ts';
 
@@ -11,12 +11,10 @@ import { ConfigurationError, type ParamObjects } from './params.ts';
 export interface ClusterState {
   /** The resources that serve the same objects in other groups or versions. */
   findEquivalents(resource: ServedKind): readonly ServedKind[];
-  /** Converts an object from the version in which writes are decided to that of this resource. */
-  asServed(resource: ServedKind, object: KubeObject): KubeObject;
-  /** The way back. */
-  asStored(resource: ServedKind, object: KubeObject): KubeObject;
-  /** Converts it to the version of this resource if that has to wait; otherwise it stays, and `asServed` converts it. */
-  convertWaiting(resource: ServedKind, object: KubeObject, call: Call): KubeObject | Promise<KubeObject>;
+  /** An object of a write in the version of this resource. A promise if the conversion has to wait. */
+  shown(resource: ServedKind, object: KubeObject, call: Call): KubeObject | Promise<KubeObject>;
+  /** An object in the version in which writes of this resource are decided. */
+  decided(resource: ServedKind, object: KubeObject, call: Call): KubeObject | Promise<KubeObject>;
   /** The namespace for expressions: without managed fields and owner references. */
   namespace(name: string): KubeObject | undefined;
   authorize(question: Parameters<Authorize>[0], call: Call): ReturnType<Authorize>;
@@ -35,18 +33,13 @@ export function createClusterState({ api, authorizer }: ClusterStateOptions): Cl
   const namespaces = api.current.ofVersion(namespaceKind);
   return {
     findEquivalents: (resource) => api.current.equivalentsOf(resource),
-    asServed: (resource, object) => {
+    shown: (resource, object, call) => {
       const own = api.current.ofVersion(resource);
-      return own ? shownAs(own, object) : object;
+      return own ? inVersion(own.kind, object, own.served, call) : object;
     },
-    asStored: (resource, object) => {
+    decided: (resource, object, call) => {
       const own = api.current.ofVersion(resource);
-      if (!own || own.served === own.kind) return object;
-      return requireImmediate(own).convert(object, own.served, own.kind);
-    },
-    convertWaiting: (resource, object, call) => {
-      const own = api.current.ofVersion(resource);
-      return own ? toVersion(own.stored, object, own.served, call) : object;
+      return own ? inVersion(own.kind, object, own.kind, call) : object;
     },
     namespace: (name) => {
       const stored = namespaces && getCached(namespaces, undefined, name);

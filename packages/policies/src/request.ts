@@ -49,7 +49,7 @@ export class PolicyRequest {
   async #convertTo(matched: ServedKind): Promise<void> {
     const { object, oldObject, call } = this.context;
     const given = [object, oldObject].filter((one) => one !== undefined);
-    const converted = given.map(async (one) => [one, await this.#cluster.convertWaiting(matched, one, call)] as const);
+    const converted = given.map(async (one) => [one, await this.#cluster.shown(matched, one, call)] as const);
     (this.#converted ??= new Map()).set(matched, new Map(await Promise.all(converted)));
   }
 
@@ -126,8 +126,7 @@ export class PolicyRequest {
       throw new WrongTypeError([], `kind and apiVersion must stay ${before.kind} of ${before.apiVersion}`);
     const { resource, call } = this.context;
     if (this.#isSubresource(matched)) return object;
-    const converted = yield* awaitValue(this.#cluster.convertWaiting(resource, object, call));
-    return converted === object ? this.#cluster.asStored(matched, object) : converted;
+    return yield* awaitValue(this.#cluster.decided(resource, object, call));
   }
 
   /** The object after a JSON patch to `getObject`. Throws a PatchFailedError or a WrongTypeError. */
@@ -156,7 +155,11 @@ export class PolicyRequest {
 
   toServed(matched: ServedKind, object: KubeObject | undefined): KubeObject | undefined {
     if (!object || this.#isSubresource(matched)) return object;
-    return this.#cluster.asServed(matched, this.#converted?.get(matched)?.get(object) ?? object);
+    const known = this.#converted?.get(matched)?.get(object);
+    if (known) return known;
+    const shown = this.#cluster.shown(matched, object, this.context.call);
+    invariant(!(shown instanceof Promise), 'objects are converted before a policy is evaluated in another version');
+    return shown;
   }
 
   /** The request of an AdmissionReview, without objects. */

@@ -14,11 +14,13 @@ export interface VersionedKind {
   readonly served: ApiVersion;
 }
 
-/** The kind in one of its versions. */
+/** The kind in one of its versions, which are kinds of their own if the conversion between them has to wait. */
 export const versionedKind = (stored: Kind, served: ApiVersion): VersionedKind => ({
-  kind: stored.ownKinds?.find((own) => own === served) ?? stored,
+  kind: isKind(served) ? served : stored,
   served,
 });
+
+const isKind = (version: ApiVersion): version is Kind => 'storage' in version;
 
 /** An object as writes are decided on it, in the served version. */
 export const toServed = ({ kind, served }: VersionedKind, object: KubeObject): KubeObject =>
@@ -47,6 +49,20 @@ export function toVersion(
   if (conversion.isImmediate || object.apiVersion === to.apiVersion) return object;
   const from = requireVersion(versions, object.apiVersion);
   return convertBatch(conversion, [object], from, to, call).then(([only]) => requireValue(only));
+}
+
+/** An object of a write in any of the versions of its kind. A promise if the conversion has to wait. */
+export function inVersion(
+  kind: Kind,
+  object: KubeObject,
+  to: ApiVersion,
+  call: Call,
+): KubeObject | Promise<KubeObject> {
+  const { conversion, versions } = kind;
+  if (!conversion.isImmediate) return toVersion(kind, object, to, call);
+  return object.apiVersion === to.apiVersion
+    ? object
+    : conversion.convert(object, requireVersion(versions, object.apiVersion), to);
 }
 
 /** How owners of fields see an object in their versions; undefined if its versions differ in names of fields at most. */

@@ -13,7 +13,7 @@ export { patch, type PatchOptions } from './verbs/patch.ts';
 export { update } from './verbs/update.ts';
 export type { ApiSnapshot } from './api-snapshot.ts';
 export { hasItemWithin, hasUnreadableWithin } from './read/has-within.ts';
-export { fromServed, toVersion } from './conversion.ts';
+export { fromServed, inVersion, toVersion } from './conversion.ts';
 export { openRegistry, type Registry } from './registry.ts';
 export { getCached, type Resource, type ResourceKind } from './resource.ts';
 export { type LiveApi, mapApi, type ServedApi } from './served-api.ts';

@@ -99,10 +99,8 @@ export function* customKind(
     fieldsOf: selectorOf(all),
     warnings: finalizerWarnings,
   } satisfies Partial<Kind>;
-  const ownKinds: Kind[] = [];
   const addOwn = (version: ApiVersion): Kind => {
-    const own: Kind = { ...common, ...version, ...shared, ...(conversion && { ownKinds }) };
-    ownKinds.push(own);
+    const own: Kind = { ...common, ...version, ...shared };
     versionsOfKind.push(own);
     return own;
   };

@@ -142,14 +142,12 @@ export interface Kind extends ApiVersion, KindOptions<KubeObject>, KindHooks<Kub
   readonly storage: KindStorage;
   /** The name of the CustomResourceDefinition that it is made of. */
   readonly definition?: string;
-  /** The versions of its objects, the stored one first. Clients see those that are served. */
+  /**
+   * The versions of its objects, the stored one first. Clients see those that are served. If the conversion between them has
+   * to wait, each is a kind of its own: writes are decided in the version of the request, and converted when they are stored.
+   */
   readonly versions: readonly ApiVersion[];
   readonly conversion: Conversion;
-  /**
-   * The versions as kinds of their own, if the conversion between them has to wait: writes are decided in the version of the
-   * request then, and converted when they are stored.
-   */
-  readonly ownKinds?: readonly Kind[];
   /** The values of all selectable fields of an object; undefined for a kind without any. */
   readonly fieldsOf: ((object: KubeObject) => Readonly<Record<string, string>>) | undefined;
 }

@@ -67,9 +67,8 @@ const options = (...webhooks: MutatingWebhook[]) => ({
   configurations: configurationsOf(...webhooks),
   cluster: {
     findEquivalents: () => [],
-    asServed: (_: object, object: KubeObject) => object,
-    asStored: (_: object, object: KubeObject) => object,
-    convertWaiting: (_: object, object: KubeObject) => object,
+    shown: (_: object, object: KubeObject) => object,
+    decided: (_: object, object: KubeObject) => object,
     namespace: () => undefined,
     authorize: () => ({ verdict: 'noOpinion' as const }),
     params: () => undefined,
