@@ -3,7 +3,6 @@ import { describe, expect, test } from '@jest/globals';
 import { largeBytesMin, type SyncTask } from '@cluster-apiserver/base';
 import type { Definition, JsonSchema } from '@cluster-apiserver/custom-resources';
 import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
-import type { ObjectSchema } from '@cluster-apiserver/model/schema';
 import { customKind, customResourceDefinition, longestPart, mapOf, model, numbers, runSync } from './growth.ts';
 
 /**
@@ -134,14 +133,11 @@ describe.each(cases)('%s', (_, properties, content) => {
         return reading;
       },
     ],
-    [
-      'a configuration is read',
-      () => model.readAppliedInSteps(kindOf().schema as ObjectSchema<KubeObject>, objectOf(content), () => {}),
-    ],
+    ['a configuration is read', () => model.readAppliedInSteps(kindOf().schema, objectOf(content), () => {})],
     [
       'a configuration is applied',
       () => {
-        const { schema: whole } = kindOf() as Kind & { readonly schema: ObjectSchema<KubeObject> };
+        const { schema: whole } = kindOf();
         const empty = runSync(model.decodeInSteps(whole, objectOf({}), () => {}));
         const applied = (more: object) => model.readApplied(whole, objectOf(more), () => {});
         const applier = { manager: 'm', apiVersion: 'a.example.com/v1', time: '2026-01-01T00:00:00Z', force: true };
