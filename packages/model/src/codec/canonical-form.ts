@@ -3,7 +3,8 @@ import { storedBounds } from '../json/json-scan.ts';
 import { parseJsonSteps } from '../json/json.ts';
 import type { ApiVersion } from '../kind/api-version.ts';
 import type { Renewed, StoredForm, StoredVersions } from '../kind/storage.ts';
-import { decode, decodeInSteps } from '../schema/decode.ts';
+import { decode } from '../schema/decode.ts';
+import { decodeInSteps } from '../schema/decode-in-steps.ts';
 import { isProtobuf, parseProtobuf } from './protobuf.ts';
 import { bytesOf, encodeStored, typePrefix } from './stored-form.ts';
 

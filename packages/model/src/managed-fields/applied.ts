@@ -9,7 +9,7 @@ import { getOwn, runSync, type SyncTask } from '@cluster-apiserver/base';
 import type { KubeObject } from '../kind/object.ts';
 import { PatchFormError } from '../patch/errors.ts';
 import type { Path } from '../problems.ts';
-import { decodeInSteps } from '../schema/decode.ts';
+import { decodeInSteps } from '../schema/decode-in-steps.ts';
 import {
   hasSharedMembers,
   isSharedList,

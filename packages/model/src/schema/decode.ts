@@ -1,14 +1,10 @@
-import { getOwn, setOwn, type SyncTask, unreachable } from '@cluster-apiserver/base';
+import { getOwn, setOwn, unreachable } from '@cluster-apiserver/base';
 import { isJsonObject, type JsonObject } from '../json/json-object.ts';
-import { type Integer, integerOf, isRawNumber, numberOf, type RawNumber, rawNumber } from '../json/raw-number.ts';
-import { nestingMax } from '../json/json-scan.ts';
-import { parseQuantity } from '../quantity.ts';
+import { isRawNumber } from '../json/raw-number.ts';
 import { formatPath, type Path, Problems, type Step } from '../problems.ts';
 import { StatusError } from '../status.ts';
-import { parseMicroTime, parseTime } from '../time.ts';
-import { countValues } from '../validation/values.ts';
 import { AddedDefaults, readDefaults, writtenDefaults } from './added-defaults.ts';
-import { decodeBase64 } from './base64.ts';
+import { decodeNumber, decodeScalar, wrongType } from './decode-scalars.ts';
 import {
   memberSchema,
   type Field,
@@ -33,29 +29,6 @@ export function decode<Value>(
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `Value` is derived from the fields that the value is built by
   return decoder.root(schema, value) as Value;
 }
-
-/** The same in steps, each of some thousand values at most, or of the members of one object. */
-export function* decodeInSteps<Value>(
-  schema: ObjectSchema<Value>,
-  value: unknown,
-  unknownField: (path: Path) => void,
-  options: Omit<DecodeOptions, 'problems'> = {},
-): SyncTask<Value> {
-  const decoder = new Decoder(unknownField, options);
-  if (countValues(value, valuesPerStep) > valuesPerStep) {
-    decoder.measure(value);
-    yield;
-    yield* decoder.decodeParts(schema, value);
-  }
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as above
-  return decoder.root(schema, value) as Value;
-}
-
-/** Values that are decoded in one step, which takes a millisecond or two. */
-const valuesPerStep = 2_000;
-
-/** Smaller parts are not counted one by one. */
-const measuredValuesMin = 100;
 
 export interface DecodeOptions {
   /** In structural objects: what is applied may set no field to null, and validation has to see it. */
@@ -93,7 +66,7 @@ export class WrongTypeError extends Error {
 }
 
 /** The fields and entries on the way to the value that is decoded are steps, of which no text is made unless it is needed. */
-class Decoder {
+export class Decoder {
   readonly #path: Step[] = [];
   readonly #unknownField: (path: Path) => void;
   readonly #keepsNulls: boolean;
@@ -102,10 +75,8 @@ class Decoder {
   readonly #added: AddedDefaults;
   readonly #problems: Problems | undefined;
   /** Parts of a large value that have been decoded, with what they were decoded by. */
-  readonly #parts = new Map<object, { readonly by: unknown; readonly decoded: unknown }>();
-  /** The values in the larger of them. */
-  readonly #sizes = new Map<object, number>();
-  #valuesOfStep = 0;
+  #parts: Map<object, { readonly by: unknown; readonly decoded: unknown }> | undefined;
+  readonly #fail = (problem: string): WrongTypeError => new WrongTypeError([...this.#path], problem);
 
   constructor(
     unknownField: (path: Path) => void,
@@ -123,39 +94,20 @@ class Decoder {
     return this.#problems ? this.#validated(schema, value, this.#problems) : this.object(schema, value);
   }
 
-  /**
-   * Counts the values in each part, once: a count of a part with many members takes long. What is nested deeper than known
-   * fields may be is not decoded.
-   */
-  measure(value: unknown, level = 0): number {
-    if (typeof value !== 'object' || value === null || isRawNumber(value) || level > nestingMax) return 1;
-    let size = 1;
-    for (const member of Array.isArray(value) ? value : Object.values(value)) size += this.measure(member, level + 1);
-    if (size >= measuredValuesMin) this.#sizes.set(value, size);
-    return size;
+  /** Decodes a part of a large value, which is found where the value is decoded as a whole. */
+  decodePart({ step, value, inner, by, isKept }: Part): void {
+    const decoded = isKept ? this.#keptAt(step, inner, value) : this.#below(step, inner, value);
+    this.#parts ??= new Map();
+    this.#parts.set(value, { by, decoded });
   }
 
-  /** Decodes what is in a large value: where it is decoded as a whole, its parts are found. */
-  *decodeParts(schema: Schema, value: unknown, isKept = false): SyncTask<void> {
-    for (const part of partsOf(schema, value, isKept)) {
-      const { step, inner } = part;
-      const size = this.#sizes.get(part.value) ?? measuredValuesMin;
-      if (size > valuesPerStep) {
-        this.#path.push(step);
-        yield* this.decodeParts(inner, part.value, part.isKept);
-        this.#path.pop();
-      }
-      const decoded = part.isKept ? this.#keptAt(step, inner, part.value) : this.#below(step, inner, part.value);
-      this.#parts.set(part.value, { by: part.by, decoded });
-      this.#valuesOfStep += size;
-      if (this.#valuesOfStep < valuesPerStep) continue;
-      this.#valuesOfStep = 0;
-      yield;
-    }
+  /** The steps to the value that is decoded. */
+  get path(): Step[] {
+    return this.#path;
   }
 
   #partOf(by: unknown, value: unknown): unknown {
-    if (this.#parts.size === 0 || typeof value !== 'object' || value === null) return undefined;
+    if (!this.#parts || typeof value !== 'object' || value === null) return undefined;
     const part = this.#parts.get(value);
     return part?.by === by ? part?.decoded : undefined;
   }
@@ -229,25 +181,15 @@ class Decoder {
         if (typeof value !== 'string') throw this.#wrongType('a string', value);
         return value;
       case 'bytes':
-        if (typeof value !== 'string') throw this.#wrongType('bytes in base64', value);
-        return this.#bytes(value);
       case 'boolean':
-        if (typeof value !== 'boolean') throw this.#wrongType('true or false', value);
-        return value;
       case 'int32':
       case 'int64':
-        return this.#integer(schema.type, value);
       case 'double':
-        return this.#double(value);
       case 'intOrString':
-        if (typeof value !== 'string' && typeof value !== 'number' && !isRawNumber(value))
-          throw this.#wrongType('a whole number or a string', value);
-        return typeof value === 'string' ? value : this.#integer('int32', value);
       case 'quantity':
-        return this.#quantity(value);
       case 'time':
       case 'microTime':
-        return this.#time(schema.type, value);
+        return decodeScalar(schema.type, value, this.#fail);
       case 'map':
         return this.#map(schema, value);
       case 'list':
@@ -334,7 +276,7 @@ class Decoder {
     // Minus zero has no JSON of its own.
     if (typeof value !== 'object' || value === null) return value === 0 ? 0 : value;
     if (Array.isArray(value)) return value.map((entry, index) => this.#freeAt(index, entry, contents));
-    if (isRawNumber(value)) return this.#exact(value);
+    if (isRawNumber(value)) return decodeNumber(value, this.#fail);
     const out: Record<string, unknown> = {};
     for (const [name, member] of Object.entries(value).sort(byName)) {
       if (contents === 'emptied') this.#reportUnknown(name);
@@ -351,29 +293,6 @@ class Decoder {
     const kept = this.#free(value, contents);
     this.#path.pop();
     return kept;
-  }
-
-  /** As Go reads a number without a schema: an int64 if it is written as one, and a double otherwise. */
-  #exact(number: RawNumber): Integer {
-    const text = number.rawJSON;
-    if (text.length <= integerCharactersMax && wholeNumber.test(text)) {
-      const exact = BigInt(text);
-      if (BigInt.asIntN(64, exact) === exact) return integerOf(exact);
-    }
-    return this.#double(number);
-  }
-
-  #bytes(text: string): string {
-    const bytes = decodeBase64(text);
-    if (!bytes) throw this.#error('expected bytes in base64, got another string');
-    return bytes.toString('base64');
-  }
-
-  #time(type: 'time' | 'microTime', value: unknown): string | null {
-    if (typeof value !== 'string') throw this.#wrongType('a time as a string', value);
-    const parsed = type === 'time' ? parseTime(value) : parseMicroTime(value);
-    if (parsed !== undefined) return parsed;
-    throw this.#error(`${JSON.stringify(value.slice(0, timeCharactersMax))} is not a time like ${timeExamples[type]}`);
   }
 
   #map({ values }: MapSchema, value: unknown): Record<string, unknown> {
@@ -396,38 +315,6 @@ class Decoder {
     );
   }
 
-  #integer(type: 'int32' | 'int64', value: unknown): Integer {
-    const text = isRawNumber(value) ? value.rawJSON : typeof value === 'number' ? String(value) : undefined;
-    if (text === undefined) throw this.#wrongType('a whole number', value);
-    if (typeof value === 'number' && Number.isSafeInteger(value) && (type === 'int64' || value === (value | 0)))
-      return value === 0 ? 0 : value;
-    const shown = text.length > integerCharactersMax ? `${text.slice(0, integerCharactersMax)}…` : text;
-    if (!wholeNumber.test(text))
-      throw this.#error(`expected a whole number without a fraction or an exponent, got ${shown}`);
-    const [least, most] = integerLimits[type];
-    const exact = text.length > integerCharactersMax ? undefined : BigInt(text);
-    if (exact === undefined || exact < least || exact > most) throw this.#error(`${shown} does not fit into ${type}`);
-    return Number.isSafeInteger(Number(exact)) ? Number(exact) : rawNumber(exact.toString());
-  }
-
-  #double(value: unknown): number {
-    if (typeof value !== 'number' && !isRawNumber(value)) throw this.#wrongType('a number', value);
-    const rounded = numberOf(value);
-    if (!Number.isFinite(rounded)) throw this.#error('the number is beyond those that a double can hold');
-    // Minus zero has no JSON of its own.
-    return rounded === 0 ? 0 : rounded;
-  }
-
-  #quantity(value: unknown): string {
-    if (typeof value !== 'string' && typeof value !== 'number' && !isRawNumber(value))
-      throw this.#wrongType('a quantity', value);
-    const text = typeof value === 'string' ? value.trim() : isRawNumber(value) ? value.rawJSON : String(value);
-    const parsed = parseQuantity(text);
-    if (!parsed)
-      throw this.#error(`${JSON.stringify(text.slice(0, quantityCharactersMax))} is not a quantity like 500m or 1.5Gi`);
-    return parsed.toString();
-  }
-
   /** Many members may be unknown far down. */
   #reportUnknown(name: string): void {
     const isDeep = this.#path.length > reportedStepsMax;
@@ -435,11 +322,7 @@ class Decoder {
   }
 
   #wrongType(wanted: string, got: unknown): WrongTypeError {
-    return this.#error(`expected ${wanted}, got ${describeType(got)}`);
-  }
-
-  #error(problem: string): WrongTypeError {
-    return new WrongTypeError([...this.#path], problem);
+    return this.#fail(wrongType(wanted, got));
   }
 }
 
@@ -455,11 +338,8 @@ const placeholder = (schema: Schema): unknown =>
     ? new Decoder(() => {}, { problems: new Problems() }).object(schema, {})
     : (schema.rules?.enum?.[0] ?? zero(schema));
 
-/** A member of a structural object that is decoded by its type, and not kept as it is. */
-const isStrictIn = (embeddedResource: boolean, name: string, member: Schema): boolean =>
-  isDeclared(member) || (embeddedResource && typeNames.has(name));
-
-interface Part {
+/** An object or list in a value that is decoded by itself. */
+export interface Part {
   readonly step: Step;
   readonly value: object;
   readonly inner: Schema;
@@ -468,40 +348,9 @@ interface Part {
   readonly isKept: boolean;
 }
 
-/** The objects and lists in a value that are decoded by themselves. */
-function* partsOf(schema: Schema, value: unknown, isKept: boolean): Generator<Part, void> {
-  if (schema.type === 'object' && schema.otherwise && !isJsonObject(value))
-    yield* partsOf(schema.otherwise.schema, value, isKept);
-  const memberOf = membersOf(schema, value, isKept);
-  if (!memberOf) return;
-  for (const [step, member] of Array.isArray(value) ? value.entries() : Object.entries(Object(value)))
-    if (Array.isArray(member) || isJsonObject(member)) {
-      const part = memberOf(String(step));
-      if (part) yield { step, value: member, ...part };
-    }
-}
-
-type FindMember = (name: string) => Pick<Part, 'inner' | 'by' | 'isKept'> | undefined;
-
-/** How the members of a value are decoded; undefined if it is decoded as a whole. */
-function membersOf(schema: Schema, value: unknown, isKept: boolean): FindMember | undefined {
-  if (schema.type === 'any' && schema.contents === 'owned')
-    return () => ({ inner: schema, by: schema.contents, isKept: true });
-  if (Array.isArray(value)) {
-    if (schema.type !== 'list') return undefined;
-    const { items } = schema;
-    return () => ({ inner: items, by: items, isKept });
-  }
-  if (schema.type === 'map') return () => ({ inner: schema.values, by: schema.values, isKept: false });
-  if (schema.type !== 'object') return undefined;
-  const { structural } = schema;
-  return (name) => {
-    const inner = structural ? memberSchema(schema, name) : schema.fields.get(name)?.schema;
-    const isStrict =
-      !structural || (schema.fields.has(name) && inner && isStrictIn(structural.embeddedResource, name, inner));
-    return inner && { inner, by: inner, isKept: !isStrict };
-  };
-}
+/** A member of a structural object that is decoded by its type, and not kept as it is. */
+export const isStrictIn = (embeddedResource: boolean, name: string, member: Schema): boolean =>
+  isDeclared(member) || (embeddedResource && typeNames.has(name));
 
 const isDeclared = (schema: Schema): boolean =>
   schema.type === 'map' || (schema.type === 'object' && !schema.structural);
@@ -517,26 +366,11 @@ function inOrder(names: string[], first: readonly string[]): readonly string[] {
   return [...first.filter((name) => names.includes(name)), ...names.filter((name) => !first.includes(name))];
 }
 
-const wholeNumber = /^-?[0-9]+$/;
-
 /** The steps to an unknown member that are reported; no known kind has half as many. */
 const reportedStepsMax = 32;
 
-/** More than any time has. */
-const timeCharactersMax = 64;
-
-/** As much of a text that is no quantity as shows what it is. */
-const quantityCharactersMax = 64;
-
-const timeExamples = { time: '2026-01-31T12:00:00Z', microTime: '2026-01-31T12:00:00.000000Z' };
-
 /** A single instance, since counting the keys of a large map takes milliseconds. */
 const emptyMap: Record<string, unknown> = Object.freeze({});
-
-/** More than an int64 has; in JSON no number begins with zeros. */
-const integerCharactersMax = 32;
-
-const integerLimits = { int32: [-(2n ** 31n), 2n ** 31n - 1n], int64: [-(2n ** 63n), 2n ** 63n - 1n] } as const;
 
 /** The value of an unset field that is part of a response all the same. */
 export function zero(schema: Schema): unknown {
@@ -579,11 +413,4 @@ function isEmpty(schema: Schema, value: unknown): boolean {
     default:
       return false;
   }
-}
-
-function describeType(value: unknown): string {
-  if (value === null || value === undefined) return 'null';
-  if (Array.isArray(value)) return 'a list';
-  if (isRawNumber(value)) return 'a number';
-  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }

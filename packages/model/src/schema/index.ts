@@ -12,7 +12,8 @@ export {
 } from './common.ts';
 export { decodeBase64 } from './base64.ts';
 export { fieldNames } from './schema.ts';
-export { decode, decodeInSteps, WrongTypeError } from './decode.ts';
+export { decode, WrongTypeError } from './decode.ts';
+export { decodeInSteps } from './decode-in-steps.ts';
 export type { Publication } from './schema.ts';
 export type { GroupVersionKind } from './group-version-kind.ts';
 export { collectDefinitions, toJsonSchema } from './json-schema.ts';

@@ -1,0 +1,108 @@
+/**
+ * Decoding of large values: their parts are decoded before, in steps, and found where the value is decoded as a whole.
+ */
+import type { SyncTask } from '@cluster-apiserver/base';
+import { isJsonObject } from '../json/json-object.ts';
+import { nestingMax } from '../json/json-scan.ts';
+import { isRawNumber } from '../json/raw-number.ts';
+import type { Path } from '../problems.ts';
+import { countValues } from '../validation/values.ts';
+import { type DecodeOptions, Decoder, isStrictIn, type Part } from './decode.ts';
+import { memberSchema, type ObjectSchema, type Schema } from './schema.ts';
+
+/** Like `decode`, in steps of some thousand values at most, or of the members of one object. */
+export function* decodeInSteps<Value>(
+  schema: ObjectSchema<Value>,
+  value: unknown,
+  unknownField: (path: Path) => void,
+  options: Omit<DecodeOptions, 'problems'> = {},
+): SyncTask<Value> {
+  const decoder = new Decoder(unknownField, options);
+  if (countValues(value, valuesPerStep) > valuesPerStep) {
+    const steps = new Steps(decoder);
+    steps.measure(value);
+    yield;
+    yield* steps.decodeParts(schema, value);
+  }
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `Value` is derived from the fields that the value is built by
+  return decoder.root(schema, value) as Value;
+}
+
+/** Values that are decoded in one step, which takes a millisecond or two. */
+const valuesPerStep = 2_000;
+
+/** Smaller parts are not counted one by one. */
+const measuredValuesMin = 100;
+
+class Steps {
+  readonly #decoder: Decoder;
+  /** The values in the larger parts. */
+  readonly #sizes = new Map<object, number>();
+  #valuesOfStep = 0;
+
+  constructor(decoder: Decoder) {
+    this.#decoder = decoder;
+  }
+
+  /**
+   * Counts the values in each part, once: a count of a part with many members takes long. What is nested deeper than known
+   * fields may be is not decoded.
+   */
+  measure(value: unknown, level = 0): number {
+    if (typeof value !== 'object' || value === null || isRawNumber(value) || level > nestingMax) return 1;
+    let size = 1;
+    for (const member of Array.isArray(value) ? value : Object.values(value)) size += this.measure(member, level + 1);
+    if (size >= measuredValuesMin) this.#sizes.set(value, size);
+    return size;
+  }
+
+  *decodeParts(schema: Schema, value: unknown, isKept = false): SyncTask<void> {
+    for (const part of partsOf(schema, value, isKept)) {
+      const size = this.#sizes.get(part.value) ?? measuredValuesMin;
+      if (size > valuesPerStep) {
+        this.#decoder.path.push(part.step);
+        yield* this.decodeParts(part.inner, part.value, part.isKept);
+        this.#decoder.path.pop();
+      }
+      this.#decoder.decodePart(part);
+      this.#valuesOfStep += size;
+      if (this.#valuesOfStep < valuesPerStep) continue;
+      this.#valuesOfStep = 0;
+      yield;
+    }
+  }
+}
+
+function* partsOf(schema: Schema, value: unknown, isKept: boolean): Generator<Part, void> {
+  if (schema.type === 'object' && schema.otherwise && !isJsonObject(value))
+    yield* partsOf(schema.otherwise.schema, value, isKept);
+  const memberOf = membersOf(schema, value, isKept);
+  if (!memberOf) return;
+  for (const [step, member] of Array.isArray(value) ? value.entries() : Object.entries(Object(value)))
+    if (Array.isArray(member) || isJsonObject(member)) {
+      const part = memberOf(String(step));
+      if (part) yield { step, value: member, ...part };
+    }
+}
+
+type FindMember = (name: string) => Pick<Part, 'inner' | 'by' | 'isKept'> | undefined;
+
+/** How the members of a value are decoded; undefined if it is decoded as a whole. */
+function membersOf(schema: Schema, value: unknown, isKept: boolean): FindMember | undefined {
+  if (schema.type === 'any' && schema.contents === 'owned')
+    return () => ({ inner: schema, by: schema.contents, isKept: true });
+  if (Array.isArray(value)) {
+    if (schema.type !== 'list') return undefined;
+    const { items } = schema;
+    return () => ({ inner: items, by: items, isKept });
+  }
+  if (schema.type === 'map') return () => ({ inner: schema.values, by: schema.values, isKept: false });
+  if (schema.type !== 'object') return undefined;
+  const { structural } = schema;
+  return (name) => {
+    const inner = structural ? memberSchema(schema, name) : schema.fields.get(name)?.schema;
+    const isStrict =
+      !structural || (schema.fields.has(name) && inner && isStrictIn(structural.embeddedResource, name, inner));
+    return inner && { inner, by: inner, isKept: !isStrict };
+  };
+}
