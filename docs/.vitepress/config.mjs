@@ -56,6 +56,7 @@ export default {
         text: 'Operations',
         items: [
           page('Operate', 'operate'),
+          page('Recipes', 'recipes'),
           page('Runbooks', 'runbooks'),
           page('Troubleshooting', 'troubleshooting'),
           page('Logs', 'logs'),

@@ -1,9 +1,9 @@
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import { spawnSync } from 'node:child_process';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
+import { testAuthority } from '../../certificates/test/test-authority.ts';
 import { readDocument } from './document-steps.ts';
 import { describeWithKubectl } from './kubectl/kubectl.ts';
 import { runDocument } from './run-document.ts';
@@ -11,52 +11,84 @@ import { runDocument } from './run-document.ts';
 const slowTestMs = 120_000;
 const answerMs = 20_000;
 
-let cluster: Cluster;
-const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'readme-'));
+/** A cluster like that of `npm start`, and a folder like a checkout in which it runs. */
+interface Checkout {
+  readonly directory: string;
+  readonly cluster: Cluster;
+  readonly stop: () => Promise<void>;
+}
+
 const root = path.resolve(import.meta.dirname, '..', '..', '..');
 const definition = 'docs/examples/lamps.yaml';
-beforeAll(async () => {
-  cluster = await startCluster({ replicas: 2, etcdMembers: 1, replicaFlags: ['--controllers=*'] });
+
+async function openCheckout(): Promise<Checkout> {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'readme-'));
   fs.cpSync(path.join(root, 'docs', 'examples'), path.join(directory, 'docs', 'examples'), { recursive: true });
+  // The local cluster does not sign certificates of clients unless it is told to.
+  const { certificate, privateKey } = await testAuthority('users');
+  const files = { certificate: path.join(directory, 'users.crt'), key: path.join(directory, 'users.key') };
+  fs.writeFileSync(files.certificate, certificate);
+  fs.writeFileSync(files.key, privateKey);
+  const replicaFlags = [
+    '--controllers=*',
+    `--client-ca-file=${files.certificate}`,
+    `--cluster-signing-cert-file=${files.certificate}`,
+    `--cluster-signing-key-file=${files.key}`,
+  ];
+  const cluster = await startCluster({ replicas: 2, etcdMembers: 1, replicaFlags });
   fs.mkdirSync(path.join(directory, '.cluster'));
   fs.writeFileSync(path.join(directory, '.cluster', 'ca.crt'), cluster.ca);
   fs.writeFileSync(path.join(directory, '.cluster', 'admin.token'), cluster.token);
   // The launcher replaces pids.json when a replica has been restarted.
   for (const name of ['kubeconfig', 'developer.kubeconfig', 'pids.json'])
     fs.symlinkSync(path.join(path.dirname(cluster.developerKubeconfig), name), path.join(directory, '.cluster', name));
+  const stop = async (): Promise<void> => {
+    fs.rmSync(directory, { recursive: true, force: true });
+    await cluster.stop();
+  };
+  return { directory, cluster, stop };
+}
+
+let checkout: Checkout;
+beforeAll(async () => {
+  checkout = await openCheckout();
 }, slowTestMs);
-afterAll(async () => {
-  fs.rmSync(directory, { recursive: true, force: true });
-  await cluster.stop();
-}, slowTestMs);
+afterAll(() => checkout.stop(), slowTestMs);
 
 test(
   'the curl commands of the tutorial produce the documented output',
   () =>
     runDocument('docs/tutorial.md', '## The API with curl', {
-      directory,
+      directory: checkout.directory,
       adaptCommand: (command) =>
         command
           // On a terminal, curl prints each line immediately.
           .replace('curl -s', 'curl -sN')
-          .replaceAll('https://127.0.0.1:6443', cluster.pids().front.url),
+          .replaceAll('https://127.0.0.1:6443', checkout.cluster.pids().front.url),
       answerMs,
     }),
   slowTestMs,
 );
 
 describeWithKubectl('with kubectl', () => {
-  const withKubectl = (document: string, heading: string): Promise<void> =>
-    runDocument(document, heading, { directory, adaptCommand: (command) => command, answerMs });
+  const withKubectl = (document: string, heading: string, { directory } = checkout): Promise<void> => {
+    const env = { ...process.env, KUBECONFIG: path.join(directory, '.cluster', 'kubeconfig') };
+    return runDocument(document, heading, { directory, env, adaptCommand: (command) => command, answerMs });
+  };
 
-  // The two tests define the same kind.
-  afterEach(() => {
-    spawnSync('kubectl', ['--kubeconfig', '.cluster/kubeconfig', 'delete', '--ignore-not-found', '-f', definition], {
-      cwd: directory,
-    });
-  }, slowTestMs);
-
-  test('the README shows what kubectl prints', () => withKubectl('README.md', '## Try it'), slowTestMs);
+  // It kills a replica, and no new definition is established until the Lease of that has expired.
+  test(
+    'the README shows what kubectl prints',
+    async () => {
+      const own = await openCheckout();
+      try {
+        await withKubectl('README.md', '## Try it', own);
+      } finally {
+        await own.stop();
+      }
+    },
+    slowTestMs,
+  );
 
   test(
     'the tutorial shows what kubectl prints',
@@ -69,15 +101,15 @@ describeWithKubectl('with kubectl', () => {
     () => {
       const document = 'docs/custom-resources.md';
       expect(readDocument(document)).toContain(readDocument(definition));
-      fs.copyFileSync(path.join(directory, definition), path.join(directory, 'lamps.yaml'));
-      const env = { ...process.env, KUBECONFIG: path.join(directory, '.cluster', 'kubeconfig') };
-      return runDocument(document, '## Define a kind', {
-        directory,
-        env,
-        adaptCommand: (command) => command,
-        answerMs,
-      });
+      fs.copyFileSync(path.join(root, definition), path.join(checkout.directory, 'lamps.yaml'));
+      return withKubectl(document, '## Define a kind');
     },
     slowTestMs,
   );
+
+  test.each([
+    ['docs/authentication.md', '## Certificates of users'],
+    ['docs/authentication.md', '## Service account tokens'],
+    ['docs/authorization.md', '## RBAC'],
+  ])('%s shows what kubectl prints: %s', (document, heading) => withKubectl(document, heading), slowTestMs);
 });

@@ -20,7 +20,7 @@ export async function runDocument(
   { directory, env, adaptCommand: adapt, answerMs }: Shell,
 ): Promise<void> {
   const steps = stepsBelow(readDocument(document), heading);
-  expect(steps.length).toBeGreaterThan(3);
+  expect(steps).not.toEqual([]);
   const shell = spawn('bash', ['-s'], {
     cwd: directory,
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -54,6 +54,6 @@ function pattern(shown: readonly string[]): RegExp {
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, '[-0-9T:]+Z')
     .replace(/"resourceVersion": "\d+"/g, '"resourceVersion": "\\d+"')
     .replace(/\b\d+s\b/g, '\\d+s')
-    .replace(/ … /g, '.*');
+    .replace(/ … |…/g, '.*');
   return new RegExp(loose);
 }

@@ -50,6 +50,31 @@ test('links between pages are valid', () => {
   expect(broken).toEqual([]);
 });
 
+/** Output that another test compares: what `npm start` prints. */
+const shownOnly = ['docs/tutorial.md: ## The local cluster'];
+
+test('the commands of each console block are run by a test; fragments are blocks of sh', () => {
+  const tests = fs
+    .globSync('packages/tests/test/**/*.cluster.test.ts', { cwd: root })
+    .map((file) => read(root, file))
+    .join('\n');
+  const notRun = pages
+    .flatMap((page) => consoleHeadings(read(root, page)).map((heading) => ({ page, heading })))
+    .filter(({ page, heading }) => !(tests.includes(`'${page}'`) && tests.includes(`'${heading}'`)))
+    .map(({ page, heading }) => `${page}: ${heading}`)
+    .filter((name) => !shownOnly.includes(name));
+  expect(notRun).toEqual([]);
+});
+
+/** The headings below which there are blocks of commands with their output. */
+function consoleHeadings(text: string): string[] {
+  return text
+    .replaceAll(/^```(?!console)\w*\n[^]*?^```/gm, '')
+    .split(/^(?=#)/m)
+    .filter((section) => section.includes('```console\n'))
+    .map((section) => section.slice(0, section.indexOf('\n')));
+}
+
 /** Scripts by path, without `packages`, `src` and `test`, as pages name them. */
 const scripts = new Map(
   fs
