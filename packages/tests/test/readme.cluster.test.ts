@@ -9,7 +9,7 @@ import { describeWithKubectl } from './kubectl/kubectl.ts';
 import { runDocument } from './run-document.ts';
 
 const slowTestMs = 120_000;
-const answerMs = 20_000;
+const answerMs = 40_000;
 
 /** A cluster like that of `npm start`, and a folder like a checkout in which it runs. */
 interface Checkout {
