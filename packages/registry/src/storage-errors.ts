@@ -89,7 +89,8 @@ export function toStatusError(error: unknown, scope: ReadScope = 'object'): unkn
 export const isStorageUnavailable = (error: unknown): boolean =>
   error instanceof AggregateError
     ? error.errors.every(isStorageUnavailable)
-    : error instanceof StatusError && error.cause instanceof StorageUnavailableError;
+    : error instanceof StorageUnavailableError ||
+      (error instanceof StatusError && error.cause instanceof StorageUnavailableError);
 
 const unreadableCause = (key: string): StatusCause => ({
   reason: 'UnexpectedServerResponse',

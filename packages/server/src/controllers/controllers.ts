@@ -1,6 +1,6 @@
 import { controllers, type ControllerServices, createControllerMeasures } from '@cluster-apiserver/controllers';
 import { asError, type CleanupStack } from '@cluster-apiserver/base';
-import { type LiveApi, mapApi } from '@cluster-apiserver/registry';
+import { isStorageUnavailable, type LiveApi, mapApi } from '@cluster-apiserver/registry';
 import { Election, type EtcdClient, startCompaction } from '@cluster-apiserver/storage';
 import type { Log } from '@cluster-apiserver/telemetry';
 import type { ServerContext } from '../configuration/context.ts';
@@ -111,7 +111,8 @@ function openCompaction(
     report: (event) => {
       if (event.type === 'compacted')
         compactionLog.debug(2, 'compacted the history of etcd', { revision: event.revision });
-      else
+      // An outage has a line of its own.
+      else if (!isStorageUnavailable(event.cause))
         compactionLog.warn(
           'compacting the history of etcd failed; retrying after the interval',
           'check the health of etcd, and the rights of its user: docs/operate.md',

@@ -87,8 +87,9 @@ export class OutageTracker {
       try {
         await probe();
         this.end();
-      } catch (cause) {
-        if (this.#current === outage && !this.#isClosed) report({ type: 'outage goes on', cause });
+      } catch {
+        // The error of the probe says less: all members have failed.
+        if (this.#current === outage && !this.#isClosed) report({ type: 'outage goes on', cause: outage.cause });
         await sleep(clock, probePauseMinMs + random.below(probePauseMaxMs - probePauseMinMs));
       }
     }

@@ -112,6 +112,22 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
     }
   });
 
+  test('replicas write audit events to standard output and the log to standard error, without a warning', () => {
+    for (const { Id } of replicas.flatMap(containersOf)) {
+      const { stdout, stderr } = spawnSync('docker', ['logs', Id], { env: env(), encoding: 'utf8' });
+      const lines = (output: string): LogLine[] =>
+        output
+          .trim()
+          .split('\n')
+          .map((line) => JSON.parse(line) as LogLine);
+      expect(new Set(lines(stdout).map(({ kind }) => kind))).toEqual(new Set(['Event']));
+      // Other tests kill members of etcd.
+      const startedMs = lines(stderr)[0]?.ts ?? 0;
+      const ofStart = lines(stderr).filter(({ ts }) => ts !== undefined && ts < startedMs + 5_000);
+      expect(ofStart.filter(({ level }) => level !== 'info')).toEqual([]);
+    }
+  });
+
   test('the image has no shell', () => {
     const { stderr } = spawnSync('docker', ['run', '--rm', '--network=none', '--entrypoint=/bin/sh', image], {
       env: env(),
@@ -328,6 +344,13 @@ interface Container {
     readonly Memory: number;
     readonly PortBindings: Readonly<Record<string, readonly { readonly HostIp: string }[]>>;
   };
+}
+
+/** Of an audit event, or of the log. */
+interface LogLine {
+  readonly kind?: string;
+  readonly level?: string;
+  readonly ts?: number;
 }
 
 interface Sbom {
