@@ -20,7 +20,7 @@ export function createFrontProgram(node: string, settings: FrontSettings, home: 
   return {
     name: 'front',
     command: node,
-    args: [...options, file, frontCommand, directory, listen, String(port), replicas.join(',')],
+    args: [...options, file, frontCommand, directory, String(port), replicas.join(','), listen],
     env,
     logFile: path.join(home.logs, 'front.log'),
     channel: true,
@@ -30,9 +30,9 @@ export function createFrontProgram(node: string, settings: FrontSettings, home: 
 /** Parses the arguments of `createFrontProgram`. */
 export function parseFrontSettings([
   directory = '',
-  listen = '',
   port,
   replicas = '',
+  listen = '127.0.0.1',
 ]: readonly string[]): FrontSettings {
   return { directory, listen, port: Number(port), replicas: replicas.split(',').map(Number) };
 }
