@@ -1,10 +1,8 @@
 import { expect, test } from '@jest/globals';
-import { CleanupStack } from '@cluster-apiserver/base';
-import { startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { until } from '@cluster-apiserver/testkit/until';
 import { describeIf } from '../describe-if.ts';
-import { type Replicas, startReplicas } from '../operations/replicas.ts';
+import { type Replicas, withThreeReplicas } from '../operations/replicas.ts';
 import { type ClientProgram, goProgram, hasGo, noClients, startProgram } from './client-programs.ts';
 import { countHandOvers, type Leadership, overlaps } from './leadership.ts';
 
@@ -20,13 +18,8 @@ const lease = { namespace: 'election', name: 'leader' };
 describeIf(hasGo, 'leader election of client-go', noClients, () => {
   test(
     'never has two leaders while leaders and replicas end, and a candidate takes over',
-    async () => {
-      const cleanup = new CleanupStack();
-      try {
-        const etcd = await startEtcd();
-        cleanup.defer('etcd', () => etcd.stop());
-        const replicas = await startReplicas({ etcdEndpoints: etcd.endpoints, replicas: [{}, {}, {}] });
-        cleanup.defer('replicas', () => replicas.stop());
+    () =>
+      withThreeReplicas(async (replicas, cleanup) => {
         const candidates: Candidate[] = [];
         const enter = (): void => {
           const candidate = startCandidate(`candidate-${candidates.length}`, replicas);
@@ -65,10 +58,7 @@ describeIf(hasGo, 'leader election of client-go', noClients, () => {
         expect(leaseTransitions).toBeGreaterThanOrEqual(countHandOvers(leaderships));
         expect(leaseTransitions).toBeLessThan(leaderships.length);
         expect(countHandOvers(leaderships)).toBeGreaterThanOrEqual(rounds * signals.length);
-      } finally {
-        await cleanup.close((what, error) => console.error(what, error));
-      }
-    },
+      }),
     slowTestMs,
   );
 });

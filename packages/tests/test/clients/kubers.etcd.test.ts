@@ -1,28 +1,15 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { kinds } from '@cluster-apiserver/kinds';
+import { expect, test } from '@jest/globals';
 import { describeIf } from '../describe-if.ts';
-import { type TestServer, serveKinds } from '../serve-kinds.ts';
-import { type ClientProgram, hasRust, noClients, rustProgram, startProgram } from './client-programs.ts';
-import { defineWidgets } from './widgets.ts';
+import { hasRust, noClients, rustProgram } from './client-programs.ts';
+import { useClient } from './use-client.ts';
 
 // The calls are in kubers/src/main.rs.
 
 describeIf(hasRust, 'kube-rs', noClients, () => {
-  let server: TestServer;
-  let program: ClientProgram;
-  beforeAll(async () => {
-    server = await serveKinds(kinds);
-    await defineWidgets(server);
-    const target = { url: server.url, ca: server.certificate, token: server.token };
-    program = startProgram(rustProgram, ['KUBECONFIG', 'crabs'], target);
-  });
-  afterAll(async () => {
-    await program.end();
-    await server.close();
-  });
+  const answerOf = useClient(rustProgram, ['KUBECONFIG', 'crabs']);
 
   test('typed calls, and dynamic ones of a custom kind, cover the life of an object', async () => {
-    expect(JSON.parse(await program.ask('calls'))).toEqual({
+    expect(await answerOf('calls')).toEqual({
       typed: {
         strategic: { a: '1', b: '2' },
         stale: [409, 'Conflict'],

@@ -1,12 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import { CleanupStack } from '@cluster-apiserver/base';
-import { startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { until } from '@cluster-apiserver/testkit/until';
 import { samples } from '../authorization/samples.ts';
 import { describeIf } from '../describe-if.ts';
 import type { Client } from '../fault/client.ts';
-import { startReplicas } from '../operations/replicas.ts';
+import { withThreeReplicas } from '../operations/replicas.ts';
 import { hasGo, hasPython, hasRust, noClients } from './client-programs.ts';
 import { startGoInformers, startPythonInformers, startRustReflectors } from './program-caches.ts';
 import { widgetDefinition, widgetGroup } from './widgets.ts';
@@ -50,13 +48,8 @@ describe.each(programs)('$name', ({ isBuilt, start, untyped, unread = [], onlyFr
   describeIf(isBuilt, 'caches', noClients, () => {
     test(
       'converge for every kind while replicas restart',
-      async () => {
-        const cleanup = new CleanupStack();
-        try {
-          const etcd = await startEtcd();
-          cleanup.defer('etcd', () => etcd.stop());
-          const replicas = await startReplicas({ etcdEndpoints: etcd.endpoints, replicas: [{}, {}, {}] });
-          cleanup.defer('replicas', () => replicas.stop());
+      () =>
+        withThreeReplicas(async (replicas, cleanup) => {
           const [client, ...others] = replicas.all.map((replica) => replica.client());
           if (!client) throw new Error('there are replicas');
           for (const one of [client, ...others]) cleanup.defer('client', () => one.close());
@@ -90,10 +83,7 @@ describe.each(programs)('$name', ({ isBuilt, start, untyped, unread = [], onlyFr
               }
             for (const one of caches) await one.converge(client);
           }
-        } finally {
-          await cleanup.close((what, error) => console.error(what, error));
-        }
-      },
+        }),
       slowTestMs,
     );
   });

@@ -1,29 +1,14 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { kinds } from '@cluster-apiserver/kinds';
+import { expect, test } from '@jest/globals';
 import { describeIf } from '../describe-if.ts';
-import { type TestServer, serveKinds } from '../serve-kinds.ts';
-import { type ClientProgram, hasPython, noClients, python, pythonScript, startProgram } from './client-programs.ts';
-import { defineWidgets } from './widgets.ts';
+import { hasPython, noClients, python, pythonScript } from './client-programs.ts';
+import { useClient } from './use-client.ts';
 
 // The steps are in python/client.py.
 
 const namespace = 'snakes';
 
 describeIf(hasPython, "Python's official client", noClients, () => {
-  let server: TestServer;
-  let program: ClientProgram;
-  beforeAll(async () => {
-    server = await serveKinds(kinds);
-    await defineWidgets(server);
-    const target = { url: server.url, ca: server.certificate, token: server.token };
-    program = startProgram(python, [pythonScript, 'KUBECONFIG', namespace], target);
-  });
-  afterAll(async () => {
-    await program.end();
-    await server.close();
-  });
-
-  const answerOf = async (step: string): Promise<unknown> => JSON.parse(await program.ask(step));
+  const answerOf = useClient(python, [pythonScript, 'KUBECONFIG', namespace]);
 
   test('typed calls cover the life of an object', async () => {
     expect(await answerOf('typed')).toEqual({

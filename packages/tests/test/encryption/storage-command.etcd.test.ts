@@ -5,7 +5,7 @@ import { canary } from '@cluster-apiserver/testkit/leaks';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { until } from '@cluster-apiserver/testkit/until';
 import { putRaw } from '@cluster-apiserver/testkit/etcd-gateway';
-import { serveKinds } from '../serve-kinds.ts';
+import { serveKinds, type TestServer } from '../serve-kinds.ts';
 import { configuration, createAccount, file, flags, provider, keyOf } from './configuration.ts';
 import { runStorage } from './run-storage.ts';
 
@@ -64,6 +64,33 @@ test('the key to continue from must be among the objects', async () => {
     await expect(run(rotated, 'rewrite', `--after=${after}`)).rejects.toThrow('--after: expected a key');
 });
 
+const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+
+async function defineThings(server: TestServer, versions: readonly object[]): Promise<void> {
+  const names = { plural: 'things', kind: 'Thing' };
+  const { status } = await server.request('POST', definitions, {
+    metadata: { name: 'things.example.com' },
+    spec: { group: 'example.com', scope: 'Cluster', names, versions },
+  });
+  expect(status).toBe(201);
+}
+
+/** As soon as the kind is served. */
+async function createThing(server: TestServer, kept: string): Promise<void> {
+  const thing = { apiVersion: 'example.com/v1', kind: 'Thing', metadata: { name: 'a' }, kept };
+  await until('the kind', async () => {
+    const response = await server.open('POST', '/apis/example.com/v1/things', thing);
+    response.resume();
+    return response.statusCode === 201 || undefined;
+  });
+}
+
+async function changeThings(server: TestServer, versions: readonly object[]): Promise<void> {
+  const type = 'application/merge-patch+json';
+  const { status } = await server.request('PATCH', `${definitions}/things.example.com`, { spec: { versions } }, type);
+  expect(status).toBe(200);
+}
+
 test('custom objects are rewritten as they are, also those that their schema would prune', async () => {
   const all = (...providers: object[]): string =>
     JSON.stringify({
@@ -72,32 +99,12 @@ test('custom objects are rewritten as they are, also those that their schema wou
     });
   const server = await serveKinds(kinds, { flags, files: { [file]: all(provider('aesgcm', 'a')) }, etcd });
   const schema = (free: boolean): object => ({
-    openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': free },
+    openAPIV3Schema: { type: 'object', ...(free && { 'x-kubernetes-preserve-unknown-fields': true }) },
   });
-  const version = { name: 'v1', served: true, storage: true };
-  const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-  await server.request('POST', definitions, {
-    metadata: { name: 'things.example.com' },
-    spec: {
-      group: 'example.com',
-      scope: 'Cluster',
-      names: { plural: 'things', kind: 'Thing' },
-      versions: [{ ...version, schema: schema(true) }],
-    },
-  });
-  const things = '/apis/example.com/v1/things';
-  const thing = { apiVersion: 'example.com/v1', kind: 'Thing', metadata: { name: 'a' }, kept: canary };
-  await until('the kind', async () => {
-    const response = await server.open('POST', things, thing);
-    response.resume();
-    return response.statusCode === 201 || undefined;
-  });
-  await server.request(
-    'PATCH',
-    `${definitions}/things.example.com`,
-    { spec: { versions: [{ ...version, schema: schema(false) }] } },
-    'application/merge-patch+json',
-  );
+  const version = (free: boolean): object => ({ name: 'v1', served: true, storage: true, schema: schema(free) });
+  await defineThings(server, [version(true)]);
+  await createThing(server, canary);
+  await changeThings(server, [version(false)]);
   await server.close();
   const inspect = async (): Promise<unknown> =>
     (await run(all(provider('secretbox', 'b'), provider('aesgcm', 'a')), 'inspect')).lines.filter((line) =>
@@ -114,30 +121,10 @@ test('custom objects of a former version are stored in the present one', async (
     openAPIV3Schema: { type: 'object', properties: { kept: { type: 'string' } } },
   };
   const version = (name: string, storage: boolean): object => ({ name, served: true, storage, schema });
-  const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
   const server = await serveKinds(kinds, { flags, files: { [file]: text }, etcd });
-  await server.request('POST', definitions, {
-    metadata: { name: 'things.example.com' },
-    spec: {
-      group: 'example.com',
-      scope: 'Cluster',
-      names: { plural: 'things', kind: 'Thing' },
-      versions: [version('v1', true), version('v2', false)],
-    },
-  });
-  const thing = { apiVersion: 'example.com/v1', kind: 'Thing', metadata: { name: 'a' }, kept: 'yes' };
-  await until('the kind', async () => {
-    const response = await server.open('POST', '/apis/example.com/v1/things', thing);
-    response.resume();
-    return response.statusCode === 201 || undefined;
-  });
-  const changed = await server.request(
-    'PATCH',
-    `${definitions}/things.example.com`,
-    { spec: { versions: [version('v1', false), version('v2', true)] } },
-    'application/merge-patch+json',
-  );
-  expect(changed.status).toBe(200);
+  await defineThings(server, [version('v1', true), version('v2', false)]);
+  await createThing(server, 'yes');
+  await changeThings(server, [version('v1', false), version('v2', true)]);
   await server.close();
   expect((await run(text, 'rewrite')).lines.at(-1)).toMatch(/^\d+ seen, 1 rewritten, 0 unreadable/);
   expect((await run(text, 'rewrite')).lines.at(-1)).toMatch(/^\d+ seen, 0 rewritten, 0 unreadable/);

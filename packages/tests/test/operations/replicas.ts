@@ -6,6 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { createAuthority, generatePrivateKey } from '@cluster-apiserver/certificates';
+import { startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { builtLauncher } from '@cluster-apiserver/testkit/built-launcher';
 import { withoutNamespaceObjects } from '@cluster-apiserver/testkit/without-namespace-objects';
 import { createEncryptionConfiguration } from '@cluster-apiserver/testkit/encryption-configuration';
@@ -214,4 +215,20 @@ async function ended(child: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): Promis
   const exit = once(child, 'exit');
   child.kill(signal);
   await exit;
+}
+
+/** Runs a test with three replicas on an etcd of their own. */
+export async function withThreeReplicas(
+  run: (replicas: Replicas, cleanup: CleanupStack) => Promise<void>,
+): Promise<void> {
+  const cleanup = new CleanupStack();
+  try {
+    const etcd = await startEtcd();
+    cleanup.defer('etcd', () => etcd.stop());
+    const replicas = await startReplicas({ etcdEndpoints: etcd.endpoints, replicas: [{}, {}, {}] });
+    cleanup.defer('replicas', () => replicas.stop());
+    await run(replicas, cleanup);
+  } finally {
+    await cleanup.close((what, error) => console.error(what, error));
+  }
 }
