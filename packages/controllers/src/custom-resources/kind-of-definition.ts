@@ -19,9 +19,17 @@ export const definitionOf = ({ object }: StoredObject): CustomResourceDefinition
 
 const parse = toSyncTask(definitionOf);
 
-/** A large definition is parsed in a time slice of its own: several controllers look at it when it changes. */
-export const readDefinition = (
+/** What was parsed last, as long as it is in memory anyway: a large definition takes several times its bytes. */
+const parsed = new WeakMap<StoredObject, WeakRef<CustomResourceDefinition | Promise<CustomResourceDefinition>>>();
+
+/** A large definition is parsed in a time slice of its own, and once for all controllers that look at it when it changes. */
+export function readDefinition(
   clock: Clock,
   item: StoredObject,
-): CustomResourceDefinition | Promise<CustomResourceDefinition> =>
-  runTask(clock, undefined, parse(item), item.json.length >= largeBytesMin);
+): CustomResourceDefinition | Promise<CustomResourceDefinition> {
+  const known = parsed.get(item)?.deref();
+  if (known) return known;
+  const reading = runTask(clock, undefined, parse(item), item.json.length >= largeBytesMin);
+  parsed.set(item, new WeakRef(reading));
+  return reading;
+}
