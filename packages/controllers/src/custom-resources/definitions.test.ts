@@ -198,8 +198,9 @@ describe('a definition', () => {
 
   test('is parsed once for all that look at it', async () => {
     await define({ plural: 'things', kind: 'Thing' });
+    await definitions().collection.waitUntilFresh(undefined, untimed);
     const item = definitions().collection.get(itemKey(nameOf({ plural: 'things' })));
-    if (!item || item.unreadable) throw new Error('it is in memory');
+    if (!item || item.unreadable) throw new Error('it is not in memory');
     const read = await readDefinition(clock, item);
     expect(await readDefinition(clock, item)).toBe(read);
   });
