@@ -7,6 +7,7 @@ export default {
   title: 'Cluster API Server',
   description: 'A Kubernetes API server for platforms without pods',
   cleanUrls: true,
+  outDir: '../dist',
   lastUpdated: false,
   // A link to a page or a section that does not exist fails the build.
   ignoreDeadLinks: false,

@@ -21,12 +21,12 @@ await main(async ([command]) => {
   copyPages(pages, process.env.SOURCE_URL);
   const vitepress = path.join(home, 'node_modules', 'vitepress', 'bin', 'vitepress.js');
   const dist = path.join(home, 'dist');
-  const built = await run(node, [vitepress, 'build', pages, '--outDir', dist], { cwd: home, env });
+  const built = await run(node, [vitepress, 'build', pages], { cwd: home, env });
   if (built !== 0) return built;
   const dead = deadLinks(dist);
   if (dead.length > 0) throw new Failure(`Links of the site lead nowhere:\n${dead.join('\n')}`);
   console.log(`The site is in ${path.relative(root, dist)}.`);
-  return command === 'preview' ? run(node, [vitepress, 'preview', pages, '--outDir', dist], { cwd: home, env }) : 0;
+  return command === 'preview' ? run(node, [vitepress, 'preview', pages], { cwd: home, env }) : 0;
 });
 
 /** Only those who build the site need it, so it is no dependency of the project. */

@@ -21,7 +21,7 @@ interface Line {
 
 export function tour(): string {
   const lines: Line[] = [];
-  let atMs = 0;
+  let atMs = -beforeCommandMs;
   const add = (text: string, kind: Line['kind']): void => {
     for (const part of wrap(text)) lines.push({ text: part, kind, atMs });
   };
@@ -44,7 +44,7 @@ function draw(lines: readonly Line[], totalMs: number): string {
   // Without animations everything is visible, so the last picture is what other programs show.
   const styles = times.map(
     (ms) =>
-      `@keyframes at${ms}{0%,${percent(ms)}{opacity:0}${percent(ms + 1)},100%{opacity:1}}.at${ms}{animation:at${ms} ${totalMs}ms infinite}`,
+      `@keyframes at${ms}{0%{opacity:0}${percent(ms)},100%{opacity:1}}.at${ms}{animation:at${ms} ${totalMs}ms step-end infinite}`,
   );
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="ui-monospace,Menlo,Consolas,monospace" font-size="14">`,
