@@ -66,6 +66,7 @@ export default {
           page('Tracing', 'tracing'),
           page('Scaling', 'scaling'),
           page('Upgrade', 'upgrade'),
+          page('Versions and support', 'support'),
           page('Back up and restore', 'backup'),
           { text: 'Monitoring', link: '/deploy/monitoring/' },
         ],

@@ -50,6 +50,8 @@ export interface Replica {
 /** What a replica has of its own. */
 interface Own {
   readonly etcdEndpoints?: readonly string[];
+  /** Another build of the server. */
+  readonly program?: string;
   readonly flags?: readonly string[];
   readonly nodeOptions?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -128,13 +130,9 @@ export async function startReplicas({
     write('ca.crt', authority.certificate);
     write('admin.token', token);
     const port = ports.at(-1) ?? 0;
-    const front = spawn(
-      process.execPath,
-      [builtLauncher, 'front', home, '127.0.0.1', `${port}`, ports.slice(0, -1).join(',')],
-      {
-        stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-      },
-    );
+    const front = spawn(process.execPath, [builtLauncher, 'front', home, `${port}`, ports.slice(0, -1).join(',')], {
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
     cleanup.defer('front', () => ended(front, 'SIGKILL'));
     const url = `https://127.0.0.1:${port}`;
     await untilReady(url, { ca, token });
@@ -168,7 +166,7 @@ function replica({ port, directory, access }: Place, own: Own, flags: readonly s
     start: async () => {
       const started = spawn(
         process.execPath,
-        [...(own.nodeOptions ?? []), program, `--secure-port=${port}`, ...flags],
+        [...(own.nodeOptions ?? []), own.program ?? program, `--secure-port=${port}`, ...flags],
         {
           env: { ...process.env, ...own.env },
           stdio: ['ignore', 'pipe', 'pipe'],

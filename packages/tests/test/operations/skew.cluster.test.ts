@@ -1,0 +1,190 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { CleanupStack } from '@cluster-apiserver/base';
+import { startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { until } from '@cluster-apiserver/testkit/until';
+import { describeIf } from '../describe-if.ts';
+import { type Replica, type Replicas, startReplicas } from './replicas.ts';
+
+// Two versions side by side on one etcd, as during an upgrade. `npm run skew -- REVISION` builds the other one.
+
+const other = process.env.OTHER_SERVER;
+const slowTestMs = 180_000;
+const seenMs = 20_000;
+const cleanup = new CleanupStack();
+afterAll(() => cleanup.close((what, error) => console.error(what, error)), slowTestMs);
+
+interface Sample {
+  readonly collection: string;
+  readonly object: (name: string) => object;
+}
+
+const definition = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'widgets.skew.example.com' },
+  spec: {
+    group: 'skew.example.com',
+    names: { plural: 'widgets', singular: 'widget', kind: 'Widget', listKind: 'WidgetList' },
+    scope: 'Namespaced',
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        schema: {
+          openAPIV3Schema: {
+            type: 'object',
+            properties: { spec: { type: 'object', properties: { size: { type: 'integer', default: 7 } } } },
+          },
+        },
+      },
+    ],
+  },
+};
+
+const meta = (name: string): object => ({ name, labels: { state: 'written' } });
+/** One of each way to be stored: plain, encrypted, with a lifetime, with rules of its own, and defined by a user. */
+const samples: readonly Sample[] = [
+  {
+    collection: '/api/v1/namespaces/default/configmaps',
+    object: (name) => ({ metadata: meta(name), data: { a: 'b' } }),
+  },
+  {
+    collection: '/api/v1/namespaces/default/secrets',
+    object: (name) => ({ metadata: meta(name), stringData: { a: 'b' } }),
+  },
+  { collection: '/api/v1/namespaces/default/serviceaccounts', object: (name) => ({ metadata: meta(name) }) },
+  {
+    collection: '/apis/coordination.k8s.io/v1/namespaces/default/leases',
+    object: (name) => ({ metadata: meta(name), spec: { holderIdentity: 'a' } }),
+  },
+  {
+    collection: '/api/v1/namespaces/default/events',
+    object: (name) => ({
+      metadata: meta(name),
+      involvedObject: { kind: 'ConfigMap', namespace: 'default', name: 'x' },
+      reason: 'Skew',
+      message: 'x',
+    }),
+  },
+  {
+    collection: '/apis/rbac.authorization.k8s.io/v1/clusterroles',
+    object: (name) => ({ metadata: meta(name), rules: [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }] }),
+  },
+  {
+    collection: '/apis/skew.example.com/v1/namespaces/default/widgets',
+    object: (name) => ({ apiVersion: 'skew.example.com/v1', kind: 'Widget', metadata: meta(name), spec: {} }),
+  },
+];
+
+describeIf(other !== undefined, 'two versions on one etcd', 'npm run skew tests it', () => {
+  let replicas: Replicas;
+  let before: Replica;
+  let after: Replica;
+
+  beforeAll(async () => {
+    const etcd = await startEtcd();
+    cleanup.defer('etcd', () => etcd.stop());
+    replicas = await startReplicas({ etcdEndpoints: etcd.endpoints, replicas: [{ program: other ?? '' }, {}] });
+    cleanup.defer('replicas', () => replicas.stop());
+    [before, after] = replicas.all as [Replica, Replica];
+    await answer(before, 'POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
+    for (const replica of replicas.all)
+      await until(
+        'the kind',
+        async () => (await statusOf(replica, samples.at(-1)?.collection ?? '')) === 200 || undefined,
+        seenMs,
+      );
+  }, slowTestMs);
+
+  test.each(samples)(
+    '$collection: each reads, follows and changes what the other wrote',
+    async ({ collection, object }) => {
+      for (const [from, to, name] of [
+        [before, after, 'of-before'],
+        [after, before, 'of-after'],
+      ] as const) {
+        const created = await answer(from, 'POST', collection, object(name));
+        expect(await answer(to, 'GET', `${collection}/${name}`)).toEqual(created);
+        const patched = await answer(to, 'PATCH', `${collection}/${name}`, {
+          metadata: { labels: { state: 'changed' } },
+        });
+        expect(await answer(from, 'GET', `${collection}/${name}`)).toEqual(patched);
+        // The watch cache of the first one follows.
+        await until(
+          'the change',
+          async () => {
+            const list = (await answer(
+              from,
+              'GET',
+              `${collection}?resourceVersion=0&labelSelector=state=changed`,
+            )) as List;
+            return list.items.some(({ metadata }) => metadata.name === name) || undefined;
+          },
+          seenMs,
+        );
+      }
+    },
+    slowTestMs,
+  );
+
+  test(
+    'each serves alone what both wrote, and leads',
+    async () => {
+      for (const { collection, object } of samples) {
+        await answer(before, 'POST', collection, object('kept-before'));
+        await answer(after, 'POST', collection, object('kept-after'));
+      }
+      for (const [alone, gone] of [
+        [after, before],
+        [before, after],
+      ] as const) {
+        await gone.end('SIGTERM');
+        for (const { collection, object } of samples) {
+          const name = `alone-${alone === after ? 'after' : 'before'}`;
+          await answer(alone, 'POST', collection, object(name));
+          const list = (await answer(alone, 'GET', collection)) as List;
+          expect(list.items.map(({ metadata }) => metadata.name)).toEqual(
+            expect.arrayContaining(['kept-before', 'kept-after', name]),
+          );
+        }
+        // Only the leader ends the deletion of a namespace.
+        const namespace = alone === after ? 'led-after' : 'led-before';
+        await answer(alone, 'POST', '/api/v1/namespaces', { metadata: { name: namespace } });
+        await answer(alone, 'DELETE', `/api/v1/namespaces/${namespace}`);
+        await until(
+          'the end of a namespace',
+          async () => (await statusOf(alone, `/api/v1/namespaces/${namespace}`)) === 404 || undefined,
+          seenMs,
+        );
+        await gone.start();
+      }
+    },
+    slowTestMs,
+  );
+});
+
+interface List {
+  readonly items: readonly { readonly metadata: { readonly name: string } }[];
+}
+
+async function answer(replica: Replica, method: string, path: string, body?: object): Promise<unknown> {
+  const client = replica.client();
+  const contentType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+  try {
+    const { status, body: text } = await client.request(method, path, { ...(body && { body }), contentType });
+    if (status >= 300) throw new Error(`${method} ${path}: ${status} ${text}`);
+    return JSON.parse(text);
+  } finally {
+    client.close();
+  }
+}
+
+async function statusOf(replica: Replica, path: string): Promise<number> {
+  const client = replica.client();
+  try {
+    return (await client.request('GET', path)).status;
+  } finally {
+    client.close();
+  }
+}
