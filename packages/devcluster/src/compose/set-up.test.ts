@@ -7,6 +7,7 @@ import path from 'node:path';
 import { changeEncryptionKeys, setUp } from './set-up.ts';
 
 const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'set-up-'));
+const rotated = `${directory}-rotated`;
 const read = (...names: string[]): string => fs.readFileSync(path.join(directory, ...names), 'utf8');
 const run = () =>
   setUp({
@@ -27,7 +28,7 @@ beforeAll(async () => {
   fs.writeFileSync(path.join(directory, 'config', 'example.yaml'), template.join('\n'));
   await run();
 });
-afterAll(() => fs.rmSync(directory, { recursive: true, force: true }));
+afterAll(() => [directory, rotated].forEach((folder) => fs.rmSync(folder, { recursive: true, force: true })));
 
 test('every leaf certificate is signed by its CA, and etcd has a different CA than clients', () => {
   const authority = (name: string) => new X509Certificate(read('authorities', `${name}-ca.crt`)).publicKey;
@@ -80,9 +81,11 @@ test('another run keeps CAs and keys and issues new certificates', async () => {
 });
 
 test('a rotation adds a key, lets it encrypt, and removes the other one', () => {
+  // Of its own, because others read the first key.
+  fs.cpSync(directory, rotated, { recursive: true });
   const change = (step: 'add' | 'use' | 'remove'): readonly string[] => {
-    const names = changeEncryptionKeys(step, { directory, service: undefined, random: systemRandom() });
-    const [keys = ''] = read('apiserver', 'example.yaml').split('\n');
+    const names = changeEncryptionKeys(step, { directory: rotated, service: undefined, random: systemRandom() });
+    const [keys = ''] = fs.readFileSync(path.join(rotated, 'apiserver', 'example.yaml'), 'utf8').split('\n');
     expect(keysIn(keys).map(({ name }) => name)).toEqual(names);
     return names;
   };
