@@ -33,7 +33,7 @@ export async function provisionEtcd() {
     [
       'etcd is required but was not found.',
       ...missed.map((reason) => `  ${reason}`),
-      'Install etcd 3.4 or newer on the PATH, or set ETCD_BIN.',
+      `Install etcd 3.5 or newer on the PATH${process.platform === 'darwin' ? ' (brew install etcd)' : ''}, or set ETCD_BIN.`,
     ].join('\n'),
   );
 }

