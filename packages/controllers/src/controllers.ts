@@ -2,6 +2,7 @@ import { cleanRequests } from './certificates/clean-requests.ts';
 import { signRequests } from './certificates/sign-requests.ts';
 import { cleanUpDefinitions } from './custom-resources/clean-up-definitions.ts';
 import { establishDefinitions } from './custom-resources/establish-definitions.ts';
+import { keepFlowControl } from './flow-control/keep-flow-control.ts';
 import { collectGarbage } from './garbage-collector/garbage-collector.ts';
 import { drainNamespaces } from './namespaces/namespace-controller.ts';
 import { aggregateClusterRoles } from './rbac/aggregate-cluster-roles.ts';
@@ -30,4 +31,5 @@ export const controllers: Readonly<Record<string, (term: ControllerOptions & Con
   'certificatesigningrequest-signing-controller': signRequests,
   'certificatesigningrequest-cleaner-controller': cleanRequests,
   'validatingadmissionpolicy-status-controller': checkPolicyTypes,
+  'priority-and-fairness-config-producer': keepFlowControl,
 };

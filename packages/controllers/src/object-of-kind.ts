@@ -5,7 +5,9 @@ import type {
   ClusterRoleBinding,
   CustomResourceDefinition,
   ConfigMap,
+  FlowSchema,
   Namespace,
+  PriorityLevelConfiguration,
   ResourceQuota,
   Role,
   RoleBinding,
@@ -22,7 +24,9 @@ interface ObjectsByKind {
   readonly ClusterRoleBinding: ClusterRoleBinding;
   readonly CustomResourceDefinition: CustomResourceDefinition;
   readonly ConfigMap: ConfigMap;
+  readonly FlowSchema: FlowSchema;
   readonly Namespace: Namespace;
+  readonly PriorityLevelConfiguration: PriorityLevelConfiguration;
   readonly ResourceQuota: ResourceQuota;
   readonly Role: Role;
   readonly RoleBinding: RoleBinding;

@@ -7,6 +7,8 @@ import { configMap } from './config/config-map.ts';
 import { secret } from './config/secret.ts';
 import { lease } from './coordination/lease.ts';
 import { createEventKind } from './event/event-kind.ts';
+import { flowSchema } from './flow-control/flow-schema.ts';
+import { priorityLevelConfiguration } from './flow-control/priority-level-configuration.ts';
 import { limitRange } from './limits/limit-range.ts';
 import { resourceQuota } from './limits/resource-quota.ts';
 import { namespaceKind } from './namespace/namespace.ts';
@@ -50,6 +52,14 @@ export { findCondition, type Finding, isTrue, withCondition } from './api-extens
 export type { CustomResourceDefinition, DefinitionNames } from './api-extensions/definition-fields.ts';
 export { cleanupFinalizer } from './api-extensions/prepare-definition.ts';
 export type { WebhookConfiguration } from './admission-registration/webhook.ts';
+export {
+  mandatoryFlowSchemas,
+  mandatoryPriorityLevels,
+  suggestedFlowSchemas,
+  suggestedPriorityLevels,
+} from './flow-control/default-objects.ts';
+export { danglingCondition, type FlowSchema, flowSchema } from './flow-control/flow-schema.ts';
+export type { PriorityLevelConfiguration } from './flow-control/priority-level-configuration.ts';
 export { contentFinalizer, type Namespace, namespaceKind, type NamespaceCondition } from './namespace/namespace.ts';
 export type { ConfigMap } from './config/config-map.ts';
 export type { Lease } from './coordination/lease.ts';
@@ -86,5 +96,7 @@ export function kinds(services: KindServices): readonly Kind[] {
     clusterRoleBinding,
     ...admissionRegistrationKinds,
     customResourceDefinition,
+    flowSchema,
+    priorityLevelConfiguration,
   ];
 }

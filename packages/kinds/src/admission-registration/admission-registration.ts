@@ -1,6 +1,6 @@
 import type { SyncTask } from '@cluster-apiserver/base';
 import type { Problems } from '@cluster-apiserver/model';
-import { increment, sameJson } from '@cluster-apiserver/model/json';
+import { sameJson } from '@cluster-apiserver/model/json';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { publicationOf } from '@cluster-apiserver/model/schema';
 
@@ -18,15 +18,6 @@ export const admissionKind = {
   categories: ['api-extensions'],
   updateNeedsVersion: true,
 } as const;
-
-/** Sets metadata.generation: 1 on a create, and one more with each change of this field. */
-export const countingChangesOf =
-  (field: string) =>
-  <T extends KubeObject>(object: T, current: T | undefined): T => {
-    const before = current?.metadata.generation ?? 0;
-    const changed = !current || !sameJson(current[field], object[field]);
-    return { ...object, metadata: { ...object.metadata, generation: changed ? increment(before) : before } };
-  };
 
 /**
  * Validates objects on a create, and when this field changes. Another server, or another version of this one, may have

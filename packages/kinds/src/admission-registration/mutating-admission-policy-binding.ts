@@ -1,6 +1,7 @@
 import { defineKind, type ObjectOf } from '@cluster-apiserver/model/kind';
 import { field, object } from '@cluster-apiserver/model/schema';
-import { admissionKind, countingChangesOf, publicationOfPart } from './admission-registration.ts';
+import { admissionKind, publicationOfPart } from './admission-registration.ts';
+import { countingChangesOf } from '../counting-changes.ts';
 import { bindingColumns, bindingFields, validateBinding, withBindingDefaults } from './binding.ts';
 import { validateMutatedOperations } from './match-resources.ts';
 

@@ -1,6 +1,7 @@
 import { defineKind, type ObjectOf } from '@cluster-apiserver/model/kind';
 import { field, list, object, string, withNumber, type ValueOf } from '@cluster-apiserver/model/schema';
-import { admissionKind, countingChangesOf, publicationOfPart, validateChangesOf } from './admission-registration.ts';
+import { admissionKind, publicationOfPart, validateChangesOf } from './admission-registration.ts';
+import { countingChangesOf } from '../counting-changes.ts';
 import { reinvocationPolicies } from './choices.ts';
 import {
   matchConditionsField,

@@ -1,7 +1,8 @@
 import type { Problems } from '@cluster-apiserver/model';
 import { defineKind, type ObjectOf } from '@cluster-apiserver/model/kind';
 import { field, list, object, string } from '@cluster-apiserver/model/schema';
-import { admissionKind, countingChangesOf, publicationOfPart } from './admission-registration.ts';
+import { admissionKind, publicationOfPart } from './admission-registration.ts';
+import { countingChangesOf } from '../counting-changes.ts';
 import { bindingColumns, bindingFields, validateBinding, withBindingDefaults } from './binding.ts';
 
 const specSchema = object(

@@ -18,11 +18,21 @@ export const findCondition = (conditions: Conditions, type: ConditionType): Defi
 export const isTrue = ({ status }: CustomResourceDefinition, type: ConditionType): boolean =>
   findCondition(status.conditions, type)?.status === 'True';
 
+interface Condition {
+  readonly type?: string;
+  readonly status?: string;
+  readonly lastTransitionTime?: string | null;
+}
+
 /** A condition keeps its place, and its time as long as its status stays. */
-export function withCondition(conditions: Conditions, finding: Finding, now: string): DefinitionCondition[] {
-  const before = findCondition(conditions, finding.type);
-  const time = before?.status === finding.status ? (before.lastTransitionTime ?? now) : now;
-  const next = { ...before, ...finding, lastTransitionTime: time };
+export function withCondition<T extends Condition>(
+  conditions: readonly T[] | null | undefined,
+  finding: Omit<T, 'lastTransitionTime'>,
+  now: string,
+): T[] {
+  const before = conditions?.find(({ type }) => type === finding.type);
+  const time = before && before.status === finding.status ? (before.lastTransitionTime ?? now) : now;
+  const next = { ...before, ...finding, lastTransitionTime: time } as T;
   return before
     ? (conditions ?? []).map((condition) => (condition === before ? next : condition))
     : [...(conditions ?? []), next];
