@@ -149,7 +149,10 @@ class Cleaner implements Reconciler {
     const { status } = definition;
     const before = findCondition(status.conditions, finding.type);
     if (before?.reason === finding.reason && before.message === finding.message) return definition;
-    const conditions = withCondition(status.conditions, finding, formatTime(this.#options.clock.now()));
+    const conditions = withCondition(status.conditions, {
+      ...finding,
+      lastTransitionTime: formatTime(this.#options.clock.now()),
+    });
     return { ...definition, status: { ...status, conditions } };
   }
 

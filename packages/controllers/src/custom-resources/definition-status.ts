@@ -32,7 +32,7 @@ export function statusAfter(
     ...(approval ? [{ type: 'KubernetesAPIApprovalPolicyConformant', ...approval } as const] : []),
   ];
   let { conditions } = status;
-  for (const one of findings) conditions = withCondition(conditions, one, now);
+  for (const one of findings) conditions = withCondition(conditions, { ...one, lastTransitionTime: now });
   return { ...status, acceptedNames: names, conditions };
 }
 

@@ -146,7 +146,10 @@ async function tellWhetherDangling(
 ): Promise<void> {
   const change = (current: KubeObject): KubeObject => {
     const schema = requireKind(current, 'FlowSchema');
-    const conditions = withCondition(schema.status.conditions, findDangling(schema, levels), now);
+    const conditions = withCondition(schema.status.conditions, {
+      ...findDangling(schema, levels),
+      lastTransitionTime: now,
+    });
     return sameJson(conditions, schema.status.conditions) ? current : { ...schema, status: { conditions } };
   };
   if (change(stored.object) !== stored.object)

@@ -24,16 +24,11 @@ interface Condition {
   readonly lastTransitionTime?: string | null;
 }
 
-/** A condition keeps its place, and its time as long as its status stays. */
-export function withCondition<T extends Condition>(
-  conditions: readonly T[] | null | undefined,
-  finding: Omit<T, 'lastTransitionTime'>,
-  now: string,
-): T[] {
+/** With what was found just now. A condition keeps its place, and its time as long as its status stays. */
+export function withCondition<T extends Condition>(conditions: readonly T[] | null | undefined, finding: T): T[] {
   const before = conditions?.find(({ type }) => type === finding.type);
-  const time = before && before.status === finding.status ? (before.lastTransitionTime ?? now) : now;
-  const next = { ...before, ...finding, lastTransitionTime: time } as T;
-  return before
-    ? (conditions ?? []).map((condition) => (condition === before ? next : condition))
-    : [...(conditions ?? []), next];
+  if (!before) return [...(conditions ?? []), finding];
+  const isSame = before.status === finding.status && before.lastTransitionTime;
+  const next = { ...before, ...finding, ...(isSame && { lastTransitionTime: before.lastTransitionTime }) };
+  return (conditions ?? []).map((condition) => (condition === before ? next : condition));
 }

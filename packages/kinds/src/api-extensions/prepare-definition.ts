@@ -61,16 +61,13 @@ export function beginDeletion(definition: CustomResourceDefinition): CustomResou
     },
     status: {
       ...status,
-      conditions: withCondition(
-        status.conditions,
-        {
-          type: 'Terminating',
-          status: 'True',
-          reason: 'InstanceDeletionPending',
-          message: 'CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon',
-        },
-        metadata.deletionTimestamp ?? '',
-      ),
+      conditions: withCondition(status.conditions, {
+        type: 'Terminating',
+        status: 'True',
+        lastTransitionTime: metadata.deletionTimestamp ?? '',
+        reason: 'InstanceDeletionPending',
+        message: 'CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon',
+      }),
     },
   };
 }

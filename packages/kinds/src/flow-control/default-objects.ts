@@ -40,7 +40,7 @@ const schema = (
   rules: [rule],
 });
 
-/** FlowSchemas that always exist, and that nobody can change. */
+/** FlowSchemas that always exist, and that cannot be changed. */
 export const mandatoryFlowSchemas: Readonly<Record<string, FlowSchemaSpec>> = {
   exempt: schema('exempt', 1, undefined, anything(group('system:masters'))),
   'catch-all': schema('catch-all', 10_000, 'ByUser', anything(...everyone)),

@@ -1,4 +1,5 @@
 import type { Problems } from '@cluster-apiserver/model';
+import { isJsonObject } from '@cluster-apiserver/model/json';
 import { field, list, object, publicationOf, string, time, type ValueOf } from '@cluster-apiserver/model/schema';
 
 export const flowControl = { group: 'flowcontrol.apiserver.k8s.io', version: 'v1' };
@@ -6,7 +7,7 @@ export const flowControl = { group: 'flowcontrol.apiserver.k8s.io', version: 'v1
 /** Stands for everything of its kind: verbs, groups, resources, namespaces, paths, names of service accounts. */
 export const everything = '*';
 
-export const conditionSchemaOf = (kind: string) =>
+const conditionSchemaOf = (kind: string) =>
   object(
     {
       type: field(1, string, 'Type of the condition.'),
@@ -56,10 +57,9 @@ export const statusSubresource = {
 export function inGoNames(value: unknown, fields: unknown): unknown {
   if (Array.isArray(fields)) return Array.isArray(value) ? value.map((entry) => inGoNames(entry, fields[0])) : null;
   if (typeof fields !== 'object' || fields === null) return value ?? fields;
-  if (typeof value !== 'object' || value === null) return null;
-  const members = value as Readonly<Record<string, unknown>>;
+  if (!isJsonObject(value)) return null;
   return Object.fromEntries(
-    Object.entries(fields).map(([name, below]) => [goName(name), inGoNames(members[name], below)]),
+    Object.entries(fields).map(([name, below]) => [goName(name), inGoNames(value[name], below)]),
   );
 }
 

@@ -115,10 +115,7 @@ function validateSpec(name: string, spec: FlowSchemaSpec, problems: Problems): v
 
 const methods = ['ByNamespace', 'ByUser'];
 
-function validateRule(
-  { subjects = [], resourceRules = [], nonResourceRules = [] }: FlowRule,
-  problems: Problems,
-): void {
+function validateRule({ subjects, resourceRules = [], nonResourceRules = [] }: FlowRule, problems: Problems): void {
   if (subjects && subjects.length > 0) problems.at('subjects').each(subjects, validateSubject);
   else problems.at('subjects').required('subjects must contain at least one value');
   if (resourceRules.length === 0 && nonResourceRules.length === 0)
@@ -128,17 +125,18 @@ function validateRule(
 }
 
 /** The members of a subject in the order of upstream's errors: the one that its kind names, and the others. */
-const subjectMembers = {
-  ServiceAccount: ['serviceAccount', 'user', 'group'],
-  User: ['user', 'serviceAccount', 'group'],
-  Group: ['group', 'serviceAccount', 'user'],
-} as const;
+const subjectMembers = new Map<string, readonly [Member, Member, Member]>([
+  ['ServiceAccount', ['serviceAccount', 'user', 'group']],
+  ['User', ['user', 'serviceAccount', 'group']],
+  ['Group', ['group', 'serviceAccount', 'user']],
+]);
+type Member = 'user' | 'group' | 'serviceAccount';
 
 const kindOfMember = { user: 'User', group: 'Group', serviceAccount: 'ServiceAccount' };
 
 function validateSubject(subject: FlowSubject, problems: Problems): void {
-  const members = subjectMembers[subject.kind as keyof typeof subjectMembers];
-  if (!members) return void problems.at('kind').notSupported(subject.kind, Object.keys(subjectMembers).toSorted());
+  const members = subjectMembers.get(subject.kind);
+  if (!members) return void problems.at('kind').notSupported(subject.kind, [...subjectMembers.keys()].toSorted());
   const [own, ...others] = members;
   const named = subject[own];
   const at = problems.at(own);

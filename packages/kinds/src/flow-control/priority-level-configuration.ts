@@ -15,7 +15,7 @@ const fields = {
 export type PriorityLevelConfiguration = ObjectOf<typeof fields>;
 
 /** Name of the one level whose requests are never limited. */
-export const exemptLevel = 'exempt';
+const exemptLevel = 'exempt';
 
 const none = '<none>';
 

@@ -59,6 +59,14 @@ export const samples: Readonly<Record<string, Sample>> = {
   '/resourcequotas': (place) => ({ ...metadata(place), spec: { hard: { 'count/configmaps': '1' } } }),
   'apiextensions.k8s.io/customresourcedefinitions': (place) => ({ ...metadata(place), spec: definitionOf(place) }),
   'apps/controllerrevisions': (place) => ({ ...metadata(place), data: {}, revision: 1 }),
+  'flowcontrol.apiserver.k8s.io/flowschemas': (place) => ({
+    ...metadata(place),
+    spec: { priorityLevelConfiguration: { name: 'global-default' }, matchingPrecedence: 500 },
+  }),
+  'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations': (place) => ({
+    ...metadata(place),
+    spec: { type: 'Limited', limited: { limitResponse: { type: 'Reject' } } },
+  }),
   'coordination.k8s.io/leases': (place) => ({ ...metadata(place), spec: { holderIdentity: 'a' } }),
   'certificates.k8s.io/certificatesigningrequests': (place) => ({
     ...metadata(place),

@@ -11,7 +11,9 @@ const { json, merge, strategic, apply } = patchTypes;
 /** A valid status, where it is not that of a kind with a generation. */
 const statusOf: Readonly<Record<string, object>> = {
   CertificateSigningRequest: {},
+  FlowSchema: {},
   Namespace: { phase: 'Active' },
+  PriorityLevelConfiguration: {},
   ResourceQuota: { hard: { pods: '1' } },
 };
 
