@@ -205,14 +205,17 @@ export class Decoder {
     }
   }
 
-  /** Prunes, drops nulls and fills in defaults. Values of wrong types stay. */
+  /** Prunes, drops nulls and fills in defaults. Values of wrong types stay. What is canonical already is not copied. */
   #structural(schema: ObjectSchema, { first, added, embeddedResource }: Structural, source: JsonObject): JsonObject {
-    const out: Record<string, unknown> = {};
+    const given = Object.keys(source);
     const missing = added.filter((name) => !Object.hasOwn(source, name));
-    for (const name of inOrder([...Object.keys(source), ...missing], first)) {
+    const names = inOrder([...given, ...missing], first);
+    let out: Record<string, unknown> | undefined;
+    for (const [at, name] of names.entries()) {
       const member = memberSchema(schema, name);
       if (!member) {
         this.#reportUnknown(name);
+        out ??= membersOf(source, names.slice(0, at));
         continue;
       }
       const field = schema.fields.get(name);
@@ -224,9 +227,10 @@ export class Decoder {
         : isMetadata
           ? this.#metadata(field, raw)
           : this.#field(field, raw);
-      if (value !== undefined) setOwn(out, name, value);
+      if (!out && (name !== given[at] || !Object.is(value, raw))) out = membersOf(source, names.slice(0, at));
+      if (out && value !== undefined) setOwn(out, name, value);
     }
-    return out;
+    return out ?? source;
   }
 
   /** Errors name the metadata of an embedded resource as a whole, as in kube-apiserver. */
@@ -260,7 +264,10 @@ export class Decoder {
     if (schema.type === 'any') return this.#free(value, schema.contents ?? 'owned');
     if (schema.type !== 'list' || !Array.isArray(value)) return this.#free(value, 'owned');
     // Validation refuses a null.
-    return value.map((entry: unknown, index) => this.#keptAt(index, schema.items, entry) ?? null);
+    return sameOr(
+      value,
+      value.map((entry: unknown, index) => this.#keptAt(index, schema.items, entry) ?? null),
+    );
   }
 
   #default(schema: Schema): unknown {
@@ -275,13 +282,36 @@ export class Decoder {
   #free(value: unknown, contents: 'owned' | 'emptied'): unknown {
     // Minus zero has no JSON of its own.
     if (typeof value !== 'object' || value === null) return value === 0 ? 0 : value;
-    if (Array.isArray(value)) return value.map((entry, index) => this.#freeAt(index, entry, contents));
+    if (Array.isArray(value)) return this.#freeList(value, contents);
     if (isRawNumber(value)) return decodeNumber(value, this.#fail);
-    const out: Record<string, unknown> = {};
-    for (const [name, member] of Object.entries(value).sort(byName)) {
-      if (contents === 'emptied') this.#reportUnknown(name);
-      else setOwn(out, name, this.#freeAt(name, member, contents));
+    if (contents === 'owned') return this.#freeObject(value);
+    const unknown = Object.keys(value).sort();
+    for (const name of unknown) this.#reportUnknown(name);
+    return unknown.length === 0 ? value : {};
+  }
+
+  #freeList(entries: readonly unknown[], contents: 'owned' | 'emptied'): readonly unknown[] {
+    return sameOr(
+      entries,
+      entries.map((entry, index) => this.#freeAt(index, entry, contents)),
+    );
+  }
+
+  /** What is canonical already is not copied: V8 makes objects of many members slowly. */
+  #freeObject(value: object): object {
+    const members = Object.entries(value);
+    let isCanonical = true;
+    let previous = '';
+    for (const member of members) {
+      const [name, held] = member;
+      const kept = this.#freeAt(name, held, 'owned');
+      if (name < previous || !Object.is(kept, held)) isCanonical = false;
+      previous = name;
+      member[1] = kept;
     }
+    if (isCanonical) return value;
+    const out: Record<string, unknown> = {};
+    for (const [name, kept] of members.sort(byName)) setOwn(out, name, kept);
     return out;
   }
 
@@ -324,6 +354,15 @@ export class Decoder {
   #wrongType(wanted: string, got: unknown): WrongTypeError {
     return this.#fail(wrongType(wanted, got));
   }
+}
+
+const sameOr = (given: readonly unknown[], kept: readonly unknown[]): readonly unknown[] =>
+  kept.every((entry, index) => Object.is(entry, given[index])) ? given : kept;
+
+function membersOf(source: JsonObject, names: readonly string[]): Record<string, unknown> {
+  const out: Record<string, unknown> = {};
+  for (const name of names) setOwn(out, name, getOwn(source, name));
+  return out;
 }
 
 const isAlwaysShown = ({ presence }: Field): boolean =>
