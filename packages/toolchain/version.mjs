@@ -22,6 +22,8 @@ const places = [
   ['helm/cluster-apiserver/Chart.yaml', /(?<=^(?:version|appVersion): )\S+/gm],
 ];
 
+const hasNotes = () => fs.readFileSync(file('CHANGELOG.md'), 'utf8').includes(`\n## ${version}\n`);
+
 /** Prints the places that name another version, or none. Returns their number. */
 export function reportVersions(print) {
   const wrong = places.flatMap(([name, pattern]) => {
@@ -40,8 +42,7 @@ export function reportVersions(print) {
       );
     });
   wrong.push(...ofPackages.map((name) => `${name}: packages have no version, and depend on "*" of each other`));
-  if (!fs.readFileSync(file('CHANGELOG.md'), 'utf8').includes(`\n## ${version}`))
-    wrong.push(`CHANGELOG.md: no section ${version}`);
+  if (!hasNotes()) wrong.push(`CHANGELOG.md: no section ${version}`);
   if (wrong.length > 0) print(`${wrong.join('\n')}\n`);
   return wrong.length;
 }
@@ -61,6 +62,8 @@ export function describeRevision() {
 }
 
 function writeVersion() {
+  if (!hasNotes())
+    throw new Failure(`CHANGELOG.md has no section ${version}: write it first, then restore package.json.`);
   for (const [name, pattern] of places)
     fs.writeFileSync(file(name), fs.readFileSync(file(name), 'utf8').replaceAll(pattern, version));
   if (reportVersions((text) => process.stdout.write(text)) > 0) throw new Failure('Write what is missing.');

@@ -52,8 +52,8 @@ export class RequestBody {
     const { source, isBodyArriving } = this.#origin;
     if (isBodyArriving) this.#arriving = this.#context.receiving.add(this.#origin);
     else if (source.readableLength > 0 && source.readableLength <= limitBytes) {
-      const bytes: unknown = source.read();
-      if (Buffer.isBuffer(bytes)) {
+      const bytes = readBuffered(source);
+      if (bytes !== undefined) {
         this.#isOver = true;
         this.#count(bytes.length);
         return bytes;
@@ -147,6 +147,17 @@ export class RequestBody {
     this.#connection.bodyBytes.release(this.#heldBytes);
     this.#heldBytes = 0;
   }
+}
+
+/** All bytes that have arrived: one call of `read` returns them joined in Node 24, and those of one record of TLS in Node 26. */
+function readBuffered(source: Readable): Buffer | undefined {
+  const bytes = source.readableLength;
+  const first: unknown = source.read();
+  if (!Buffer.isBuffer(first)) return undefined;
+  if (first.length === bytes) return first;
+  const pieces = [first];
+  for (let piece: unknown = source.read(); Buffer.isBuffer(piece); piece = source.read()) pieces.push(piece);
+  return joinBuffers(pieces, bytes);
 }
 
 /** Refuses the oldest body. Returns false if none is arriving. */
