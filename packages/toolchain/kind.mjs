@@ -36,7 +36,7 @@ await main(async () => {
       ...values,
       ...image,
       '--set',
-      'logs.verbosity=1',
+      'flags.v=1',
     ]);
     await required('helm', ['test', ...release, '--logs']);
   } catch (error) {
