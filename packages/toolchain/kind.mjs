@@ -27,17 +27,7 @@ await main(async () => {
     await required('helm', ['install', name, chart, ...where, '--create-namespace', '--wait', ...values, ...image]);
     await required('helm', ['test', ...release, '--logs']);
     // An upgrade replaces the replicas one by one.
-    await required('helm', [
-      'upgrade',
-      name,
-      chart,
-      ...where,
-      '--wait',
-      ...values,
-      ...image,
-      '--set',
-      'flags.v=1',
-    ]);
+    await required('helm', ['upgrade', name, chart, ...where, '--wait', ...values, ...image, '--set', 'flags.v=1']);
     await required('helm', ['test', ...release, '--logs']);
   } catch (error) {
     await run('kubectl', ['--context', `kind-${cluster}`, 'get', 'pods,events', '--all-namespaces']);

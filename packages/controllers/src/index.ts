@@ -1,5 +1,6 @@
 export { changeObject } from './change-object.ts';
 export { ServedDefinitions } from './custom-resources/serve-definitions.ts';
+export { followFlowControl } from './flow-control/follow-flow-control.ts';
 export { type ControllerMeasures, createControllerMeasures } from './controller-measures.ts';
 export { controllers } from './controllers.ts';
 export type { ServedElsewhere } from './run-controller.ts';

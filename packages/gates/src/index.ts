@@ -34,6 +34,10 @@ export {
 export { createOwnerReferencesPermissionEnforcement } from './admission/owner-references.ts';
 export { createParamRights, type ParamRightsOptions } from './admission/param-rights.ts';
 export { createRbacEscalation } from './admission/rbac-escalation.ts';
+export { FlowControl, type Flow, FlowRejectedError, type FlowSeats } from './flow-control/flow-control.ts';
+export { createFlowMeasures, publishLevels } from './flow-control/flow-control-measures.ts';
+export { compileFlowSchema, type FlowSchemaObject } from './flow-control/flow-schemas.ts';
+export type { PriorityLevelObject } from './flow-control/priority-level.ts';
 export type { Authenticator, Credentials } from './authentication/authenticator.ts';
 export { withAnonymous } from './authentication/anonymous.ts';
 export { createClientCertificateAuthenticator } from './authentication/certificate/client-certificates.ts';

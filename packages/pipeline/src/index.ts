@@ -24,6 +24,7 @@ export { createRouter } from './router.ts';
 export type { ReportFault } from './stages/answer.ts';
 export type { ReportRejection } from './stages/authenticate.ts';
 export { createInFlightMeasures, type InFlightMeasures } from './stages/in-flight-measures.ts';
+export type { FairSharing } from './stages/priority-and-fairness.ts';
 export type { EndedRequest, RequestLog } from './stages/log-requests.ts';
 export { createServedVersions } from './served-versions.ts';
 export { createRequestMeasures } from './stages/request-measures.ts';

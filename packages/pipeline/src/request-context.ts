@@ -1,4 +1,5 @@
 import type { Call, LatencyTracker } from '@cluster-apiserver/base';
+import type { Flow } from '@cluster-apiserver/gates';
 import type { UserInfo } from '@cluster-apiserver/model';
 import type { ServedKind } from '@cluster-apiserver/model/kind';
 import type { AuditRecorder } from './audit.ts';
@@ -16,6 +17,8 @@ export interface ReceivedContext {
   readonly latency: LatencyTracker;
   /** Undefined if the request is not sampled. */
   readonly trace?: RequestTrace | undefined;
+  /** What priority and fairness makes of the request; undefined without it, and before. */
+  flow?: Flow | undefined;
 }
 export interface RequestInfoContext extends ReceivedContext {
   readonly auditId: string;
@@ -55,6 +58,7 @@ export class RequestContext implements ReceivedContext {
   readonly user: UserInfo | undefined = undefined;
   readonly impersonator: UserInfo | undefined = undefined;
   readonly seat: Seat | undefined = undefined;
+  flow: Flow | undefined = undefined;
   watchEnd: WatchEnd | undefined = undefined;
 
   constructor(request: ApiRequest, latency: LatencyTracker) {
@@ -76,6 +80,6 @@ export function addWarning(context: Pick<RequestInfoContext, 'warnings'>, text: 
 export interface Seat {
   /** Frees the seat for other requests while this one waits for its client. */
   release(): void;
-  /** Throws if all seats have been taken meanwhile; the request then ends with 429. */
-  reacquire(): void;
+  /** May wait. Throws, or rejects, if there are no seats; the request then ends with 429. */
+  reacquire(): void | Promise<void>;
 }

@@ -53,6 +53,8 @@ export class ServedDefinitions {
   #seen = revision(0);
   #hasCaughtUp = false;
   #isClosed = false;
+  /** All of them have to be read: at the start, and after changes were missed. */
+  #isReadDue = true;
 
   constructor(definitions: Resource, options: ServeDefinitionsOptions) {
     const { clock, random, log } = options;
@@ -75,10 +77,10 @@ export class ServedDefinitions {
         this.#add(key);
       },
       // In a turn of its own, after all collections have taken over the loaded objects: after a restore they cannot be read before.
-      interrupted: () =>
-        clock.soon(() => {
-          if (!this.#isClosed) this.#enqueueAll();
-        }),
+      interrupted: () => {
+        this.#isReadDue = true;
+        clock.soon(() => this.#readIfDue());
+      },
       failed: (error) =>
         log.error(
           'following the definitions failed',
@@ -86,7 +88,7 @@ export class ServedDefinitions {
           { error: asError(error) },
         ),
     });
-    this.#enqueueAll();
+    this.#readIfDue();
   }
 
   async close(): Promise<void> {
@@ -104,6 +106,7 @@ export class ServedDefinitions {
   async catchUp(name: string, call: Call): Promise<void> {
     const key = itemKey(name);
     await this.#definitions.collection.waitUntilFresh(undefined, call);
+    this.#readIfDue();
     while (this.#pending.has(key)) {
       const worked = Promise.withResolvers<void>();
       this.#waiters.add(worked.resolve);
@@ -111,9 +114,10 @@ export class ServedDefinitions {
     }
   }
 
-  #enqueueAll(): void {
+  #readIfDue(): void {
     const { collection } = this.#definitions;
-    if (!collection.isReady) return;
+    if (!this.#isReadDue || this.#isClosed || !collection.isReady) return;
+    this.#isReadDue = false;
     this.#seen = collection.currentRevision;
     for (const key of this.#served.keys()) this.#add(key);
     for (const { key } of itemsWithin(collection.view(), '')) this.#add(key);

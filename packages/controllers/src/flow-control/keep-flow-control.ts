@@ -15,7 +15,7 @@ import { formatTime } from '@cluster-apiserver/model';
 import { sameJson } from '@cluster-apiserver/model/json';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { decode } from '@cluster-apiserver/model/schema';
-import { create, type Resource, type StoredObject } from '@cluster-apiserver/registry';
+import { type ApiSnapshot, create, type Resource, type StoredObject } from '@cluster-apiserver/registry';
 import { type Call, itemKey, textOfItemKey } from '@cluster-apiserver/storage';
 import { changeObject, ignoreWarning } from '../change-object.ts';
 import { itemsWithin, readable } from '../memory.ts';
@@ -45,10 +45,18 @@ const defaultSchemas: Defaults = { mandatory: mandatoryFlowSchemas, suggested: s
 /** Runs until the signal aborts, and resolves when no work is running any more. */
 export async function keepFlowControl(options: ControllerOptions): Promise<void> {
   const { api, signal } = options;
-  const levels = api.current.byGroupKind('flowcontrol.apiserver.k8s.io', 'PriorityLevelConfiguration');
-  const schemas = api.current.byGroupKind('flowcontrol.apiserver.k8s.io', 'FlowSchema');
-  if (!levels || !schemas || signal.aborted) return;
+  const resources = flowControlResources(api.current);
+  if (!resources || signal.aborted) return;
+  const { schemas, levels } = resources;
   await Promise.all([keepLevels(options, levels), keepSchemas(options, schemas, levels)]);
+}
+
+/** Undefined where not both are served. */
+export function flowControlResources(api: ApiSnapshot): { schemas: Resource; levels: Resource } | undefined {
+  const [schemas, levels] = ['FlowSchema', 'PriorityLevelConfiguration'].map((kind) =>
+    api.byGroupKind('flowcontrol.apiserver.k8s.io', kind),
+  );
+  return schemas && levels ? { schemas, levels } : undefined;
 }
 
 const keepLevels = (options: ControllerOptions, levels: Resource): Promise<void> =>

@@ -11,10 +11,12 @@ export function readBody({
   call,
   latency,
 }: Pick<AuthenticatedContext, 'request' | 'seat' | 'call' | 'latency'>): Buffer | Promise<Buffer> {
-  seat?.release();
   const body = inSpan(call, 'read body', () => request.body(bodyBytesMax));
+  // One that has arrived keeps its seat: with others waiting, it would have to wait again.
+  if (!(body instanceof Promise)) return body;
+  seat?.release();
   return chain(trackLatency(latency, 'body', body), (bytes) => {
-    seat?.reacquire();
-    return bytes;
+    const wait = seat?.reacquire();
+    return wait instanceof Promise ? wait.then(() => bytes) : bytes;
   });
 }

@@ -20,6 +20,11 @@ export interface AnswerOptions {
   readonly report: ReportFault;
 }
 
+/** Names the FlowSchema and the priority level of the request, as upstream does. */
+function withFlow(response: ApiResponse, { flow }: ReceivedContext): ApiResponse {
+  return flow?.headers ? { ...response, headers: { ...response.headers, ...flow.headers } } : response;
+}
+
 /** Logs the internal error that ended a request. */
 export type ReportFault = (error: unknown, context: Partial<RequestInfoContext> & ReceivedContext) => void;
 
@@ -30,7 +35,7 @@ export type ReportFault = (error: unknown, context: Partial<RequestInfoContext> 
 export function answer(options: AnswerOptions, next: Handler<ReceivedContext>): Handler<ReceivedContext> {
   const { allowedOrigin, clock, measures, report, requestLog, tracer } = options;
   const ready = (made: ApiResponse, context: ReceivedContext): ApiResponse => {
-    const response = shareWithPage(made, context.request, allowedOrigin);
+    const response = shareWithPage(withFlow(made, context), context.request, allowedOrigin);
     recordResponse(measures, context, response);
     logResponse(requestLog, context, response);
     context.trace?.recordResponse(context, response.status);

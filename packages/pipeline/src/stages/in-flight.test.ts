@@ -172,7 +172,7 @@ describe('while its body arrives a write', () => {
       async ({ seat }) => {
         seat?.release();
         await new Promise<void>((resolve) => arrive.push(resolve));
-        seat?.reacquire();
+        await seat?.reacquire();
         await new Promise<void>((resolve) => finish.push(resolve));
         return ok;
       },

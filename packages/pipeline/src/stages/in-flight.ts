@@ -1,16 +1,15 @@
 import { settle } from '@cluster-apiserver/base';
 import { mastersGroup } from '@cluster-apiserver/gates';
-import { type Allocate, type BodySource, isReady } from '../body-source.ts';
 import type { ApiResponse, Handler } from '../exchange.ts';
-import type { AuthenticatedContext, Seat } from '../request-context.ts';
-import { textResponse } from '../responses.ts';
+import type { AuthenticatedContext } from '../request-context.ts';
 import type { InFlightMeasures, RequestKind } from './in-flight-measures.ts';
+import { type HeldSeat, kindOfRequest, releaseSeat, tooManyRequests } from './seats.ts';
 
 /** Maximum number of requests in flight; 0 for no limit. */
 export type InFlightLimits = Readonly<Record<RequestKind, number>>;
 
 /**
- * Limits requests in flight, like the filter in kube-apiserver with the same flags. Watches hold no seat. Members of
+ * Limits requests in flight, like the filter in kube-apiserver without priority and fairness. Watches hold no seat. Members of
  * system:masters are never rejected, so that administrators can always investigate. See
  * docs/decisions/0024-requests.md.
  */
@@ -22,11 +21,9 @@ export function limitInFlight(
   const createSeats = (kind: RequestKind): Seats | undefined =>
     limits[kind] > 0 ? new Seats(limits[kind], (used) => measures.used(kind, used)) : undefined;
   const [readOnly, mutating] = [createSeats('readOnly'), createSeats('mutating')];
-  const kindOf = ({ info }: AuthenticatedContext): RequestKind =>
-    readOnlyVerbs.has(info.verb) ? 'readOnly' : 'mutating';
   const reject = (context: AuthenticatedContext): ApiResponse => {
-    measures.rejected(kindOf(context), context);
-    return textResponse(context.auditId, 429, 'Too many requests, please try again later.\n', { 'retry-after': '1' });
+    measures.rejected(kindOfRequest(context), context);
+    return tooManyRequests(context);
   };
   const failed = (error: unknown, context: SeatedContext): ApiResponse => {
     context.seat.release();
@@ -35,54 +32,18 @@ export function limitInFlight(
   };
   return (context) => {
     const { info, user } = context;
-    const seats = kindOf(context) === 'readOnly' ? readOnly : mutating;
+    const seats = kindOfRequest(context) === 'readOnly' ? readOnly : mutating;
     if (!seats || info.verb === 'watch') return next(context);
     const isExempt = user.groups.includes(mastersGroup);
     if (!seats.tryAcquire(user.name)) return isExempt ? next(context) : reject(context);
     // Every wait of a request is bounded by its deadline, its client or the timeout for slow bodies, so every seat is
     // released.
-    const seated = Object.assign(context, { seat: new HeldSeat(seats, user.name, isExempt) });
+    const seated = Object.assign(context, { seat: new SimpleSeat(seats, user.name, isExempt) });
     return settle(next, seated, releaseSeat, failed);
   };
 }
 
 type SeatedContext = AuthenticatedContext & { readonly seat: HeldSeat };
-
-/** All other verbs count as mutating, as in kube-apiserver. A list also holds a seat while its body is generated. */
-const readOnlyVerbs: ReadonlySet<string> = new Set(['get', 'list']);
-
-/** The response is ready, but a generated body still needs the seat at times. */
-function releaseSeat(response: ApiResponse, { seat }: SeatedContext): ApiResponse {
-  seat.release();
-  const { body } = response;
-  if (isReady(body) || body.length !== undefined) return response;
-  return { ...response, body: new SeatedBody(body, seat) };
-}
-
-/** Generating a piece needs a seat too. It never waits for one, since part of the response has been sent. */
-class SeatedBody implements BodySource {
-  readonly #source: BodySource;
-  readonly #seat: HeldSeat;
-
-  constructor(source: BodySource, seat: HeldSeat) {
-    this.#source = source;
-    this.#seat = seat;
-  }
-
-  /** The seat is free while the client does not read. */
-  async next(bytesMax: number, allocate: Allocate): Promise<Buffer | undefined> {
-    this.#seat.forceAcquire();
-    try {
-      return await this.#source.next(bytesMax, allocate);
-    } finally {
-      this.#seat.release();
-    }
-  }
-
-  close(): void {
-    this.#source.close();
-  }
-}
 
 /** All seats were taken when the body had arrived. */
 class NoSeatError extends Error {
@@ -90,7 +51,7 @@ class NoSeatError extends Error {
 }
 
 /** The seat of one request. */
-class HeldSeat implements Seat {
+class SimpleSeat implements HeldSeat {
   readonly #seats: Seats;
   readonly #user: string;
   readonly #isExempt: boolean;

@@ -1,4 +1,4 @@
-import { durationMs, fraction, integer, list } from '../flags/flag.ts';
+import { boolean, durationMs, fraction, integer, list } from '../flags/flag.ts';
 
 /** Flags of requests. */
 export const requestFlags = {
@@ -17,6 +17,10 @@ export const requestFlags = {
     'Maximum number of mutating requests in flight; further ones are rejected with 429. 0 for no limit.',
     '200',
     [0, 2 ** 20],
+  ),
+  'enable-priority-and-fairness': boolean(
+    'Limit requests by FlowSchemas and PriorityLevelConfigurations: both limits above together are the seats of all levels. Without it, each limit holds for itself.',
+    'true',
   ),
   'max-watches-per-user': integer(
     'Maximum number of watches a user may have open on this server; requests above it are rejected with 429. 0 for no limit. Members of system:masters are exempt.',

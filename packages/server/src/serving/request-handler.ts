@@ -25,6 +25,7 @@ import type { LiveApi } from '@cluster-apiserver/registry';
 import type { Log, Tracer } from '@cluster-apiserver/telemetry';
 import type { AccessControl } from '../authorization/access-control.ts';
 import type { ServerContext } from '../configuration/context.ts';
+import { openFairSharing } from './fair-sharing.ts';
 import { withRejectionLog } from './rejection-log.ts';
 import { createRequestLog } from './request-log.ts';
 import type { ServingSettings } from './serving-settings.ts';
@@ -52,6 +53,7 @@ export function createRequestHandler(
   const { clock, random } = environment;
   const { authorizer, admission } = access;
   const { requestTimeoutMs, allowedOrigin, inFlightLimits } = settings;
+  const fairSharing = openFairSharing(settings, api, { environment, metrics, log }, cleanup);
   const versions = createServedVersions(api, reviews);
   const report = createFaultReporter(log);
   return buildHandlerChain(
@@ -65,6 +67,7 @@ export function createRequestHandler(
       authorizer: createMeasuredAuthorizer(authorizer, clock, metrics),
       auditor,
       inFlightLimits,
+      fairSharing,
       inFlightMeasures: withRejectionLog(createInFlightMeasures(metrics, clock, cleanup), log, clock),
       measures: createRequestMeasures(metrics, clock, versions.onChange),
       requestLog: createRequestLog(log),

@@ -26,6 +26,7 @@ export const servingSettingsOf = (values: Values, problems: string[]) => ({
     readOnly: values['max-requests-inflight'],
     mutating: values['max-mutating-requests-inflight'],
   },
+  isFair: values['enable-priority-and-fairness'],
   watchesPerUserMax: values['max-watches-per-user'],
   deleteCollectionWorkers: values['delete-collection-workers'],
   allowedOrigin: compileAllowedOrigins(values['cors-allowed-origins'], problems),

@@ -145,8 +145,8 @@ test('storage rewrite converts all values, and does not touch resources that the
   expect(lines.at(-1)).toMatch(/^\d+ seen, 48 rewritten, 0 unreadable/);
   expect((await stored(strange)).toString()).toBe('k8s\0 of another server');
   const inspected = (await runStorage(etcd, configuration, 'inspect')).lines.slice(1);
-  // Excludes the default roles, and the server's Lease with its namespace.
-  expect(inspected.filter((line) => !/^(clusterrole|leases|namespaces)/.test(line))).toEqual([
+  // Excludes the default roles, the objects of flow control, and the server's Lease with its namespace.
+  expect(inspected.filter((line) => !/^(clusterrole|flowschemas|leases|namespaces|prioritylevel)/.test(line))).toEqual([
     'events\tk8s:enc:aesgcm:v1:key1:\t32',
     'pods\tin clear\t1',
     'serviceaccounts\tk8s:enc:aesgcm:v1:key1:\t16',

@@ -127,24 +127,27 @@ test('--max-watches-per-user rejects a watch above it with 429', async () => {
 test.each([
   { flag: '--max-requests-inflight', method: 'GET', others: 'POST' },
   { flag: '--max-mutating-requests-inflight', method: 'POST', others: 'GET' },
-])('$flag rejects what is above it with 429, and no $others', async ({ flag, method, others }) => {
-  await serve(`${flag}=1`);
-  const session = await openSession();
-  let created = 0;
-  const ask = (verb: string): Promise<number> =>
-    statusOf(
-      verb === 'GET'
-        ? send(session, verb, accounts)
-        : send(session, verb, accounts, { metadata: { name: `${flag.replaceAll('-', '')}-${created++}` } }),
-    );
-  // Each waits for etcd, so that several of one turn are in flight together.
-  const [limited, unlimited] = await Promise.all([
-    Promise.all(Array.from({ length: 30 }, () => ask(method))),
-    Promise.all(Array.from({ length: 30 }, () => ask(others))),
-  ]);
-  expect(limited).toContain(429);
-  expect(unlimited).not.toContain(429);
-});
+])(
+  '$flag with --enable-priority-and-fairness=false rejects what is above it with 429, and no $others',
+  async ({ flag, method, others }) => {
+    await serve(`${flag}=1`, '--enable-priority-and-fairness=false');
+    const session = await openSession();
+    let created = 0;
+    const ask = (verb: string): Promise<number> =>
+      statusOf(
+        verb === 'GET'
+          ? send(session, verb, accounts)
+          : send(session, verb, accounts, { metadata: { name: `${flag.replaceAll('-', '')}-${created++}` } }),
+      );
+    // Each waits for etcd, so that several of one turn are in flight together.
+    const [limited, unlimited] = await Promise.all([
+      Promise.all(Array.from({ length: 30 }, () => ask(method))),
+      Promise.all(Array.from({ length: 30 }, () => ask(others))),
+    ]);
+    expect(limited).toContain(429);
+    expect(unlimited).not.toContain(429);
+  },
+);
 
 test('--request-timeout ends a request whose body does not arrive', async () => {
   await serve('--request-timeout=300ms');

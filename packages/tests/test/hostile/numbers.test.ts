@@ -19,6 +19,9 @@ const beyond64 = ['9223372036854775808', '-9223372036854775809', '18446744073709
 const numbers = [...whole64, ...beyond64, '-0', '1.5', '1e3'];
 const noNumbers = ['0x10', ' 1', '1 ', '１', 'NaN', 'Infinity', '1_000', '1n', '+1', '--1', '٣', '1,0'];
 
+/** Of the kinds whose changes the server counts. */
+const countingVersions = ['admissionregistration.k8s.io/v1', 'flowcontrol.apiserver.k8s.io/v1'];
+
 interface Place extends ServedResource {
   /** The fields that have numbers of their own, with "NUMBER" in their place. */
   readonly numbered: readonly object[];
@@ -174,7 +177,7 @@ describe.each(places)('$apiVersion $kind', (place) => {
     const text = textOf(await server.request('GET', `${place.path}/kept`));
     expect(text).toContain('"name":"kept"');
     // The server counts from one or keeps the given generation, and never sets another number.
-    const counts = place.isCustom || place.apiVersion === 'admissionregistration.k8s.io/v1';
+    const counts = place.isCustom || countingVersions.includes(place.apiVersion);
     expect(generationIn(text) ?? number).toBe(counts ? '1' : number);
   });
 

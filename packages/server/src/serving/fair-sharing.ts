@@ -1,0 +1,85 @@
+/** Priority and fairness by the FlowSchemas and PriorityLevelConfigurations that the server stores. */
+import { asError, type CleanupStack } from '@cluster-apiserver/base';
+import { followFlowControl } from '@cluster-apiserver/controllers';
+import { compileFlowSchema, createFlowMeasures, FlowControl, publishLevels } from '@cluster-apiserver/gates';
+import {
+  mandatoryFlowSchemas,
+  mandatoryPriorityLevels,
+  suggestedFlowSchemas,
+  suggestedPriorityLevels,
+} from '@cluster-apiserver/kinds';
+import type { FairSharing } from '@cluster-apiserver/pipeline';
+import type { LiveApi } from '@cluster-apiserver/registry';
+import { itemKey } from '@cluster-apiserver/storage';
+import type { ServerContext } from '../configuration/context.ts';
+import type { ServingSettings } from './serving-settings.ts';
+
+/** A part of the time of a request, as in Kubernetes: the rest is for its work. */
+const waitShare = 4;
+
+/** A list takes a seat for so many objects, and no more than the last number. */
+const listed = { objectsPerSeat: 100, seatsMax: 10 };
+
+/** Some FlowSchemas are compiled in one step of the loop. */
+const schemasPerStep = 16;
+
+/** Undefined if it is switched off, no limit is set, or the objects are not served. */
+export function openFairSharing(
+  { isFair, inFlightLimits, requestTimeoutMs }: ServingSettings,
+  api: LiveApi,
+  { environment: { clock }, metrics, log }: Pick<ServerContext, 'environment' | 'metrics' | 'log'>,
+  cleanup: CleanupStack,
+): FairSharing | undefined {
+  const seats = inFlightLimits.readOnly + inFlightLimits.mutating;
+  if (!isFair || seats === 0) return undefined;
+  const waitMaxMs = requestTimeoutMs / waitShare;
+  const control = new FlowControl({ clock, seats, waitMaxMs, measures: createFlowMeasures(metrics) });
+  let names = new Set<string>();
+  const unfollow = followFlowControl(api.current, {
+    clock,
+    apply: function* apply(schemas, levels) {
+      const compiled = [];
+      for (const schema of schemas) {
+        compiled.push(compileFlowSchema(schema));
+        if (compiled.length % schemasPerStep === 0) yield;
+      }
+      control.configure(compiled, levels);
+      const former = names;
+      names = new Set(compiled.map(({ name }) => name));
+      for (const name of former) if (!names.has(name)) metrics.dropSeries({ flow_schema: name });
+    },
+    failed: (error) =>
+      log
+        .withName('flow-control')
+        .error(
+          'applying FlowSchemas failed; requests are limited by those before',
+          'report the error as a bug; the next change of one of them tries again',
+          { error: asError(error) },
+        ),
+  });
+  if (!unfollow) return undefined;
+  cleanup.defer('flow control', unfollow);
+  publishLevels(metrics, control);
+  // Until the objects have been read.
+  control.configure(
+    objectsOf({ ...mandatoryFlowSchemas, ...suggestedFlowSchemas }).map(compileFlowSchema),
+    objectsOf({ ...mandatoryPriorityLevels, ...suggestedPriorityLevels }),
+  );
+  return { control, seatsOf: (context) => seatsOf(api, context) };
+}
+
+const objectsOf = <Spec>(specs: Readonly<Record<string, Spec>>): { metadata: { name: string }; spec: Spec }[] =>
+  Object.entries(specs).map(([name, spec]) => ({ metadata: { name }, spec }));
+
+/** Lists are as expensive as what they read; all other requests take one seat. */
+function seatsOf(api: LiveApi, { info, served }: Parameters<FairSharing['seatsOf']>[0]): number {
+  if (info.verb !== 'list' || !served) return 1;
+  const resource = api.current.ofVersion(served);
+  if (!resource?.collection.isReady) return 1;
+  const { items } = resource.collection.view();
+  const namespace = info.resource?.namespace;
+  const from = itemKey(namespace === undefined ? '' : `${namespace}/`);
+  const read =
+    namespace === undefined ? items.size : items.countBefore(`${from.slice(0, -1)}0`) - items.countBefore(from);
+  return Math.min(listed.seatsMax, Math.max(1, Math.ceil(read / listed.objectsPerSeat)));
+}
