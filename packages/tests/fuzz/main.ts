@@ -152,7 +152,7 @@ const expectedKeys = [
   /^\/registry\/namespaces\/[^/]+$/,
   /^\/registry\/(serviceaccounts|events|roles|rolebindings|configmaps|leases|secrets)\/[^/]+\/[^/]+$/,
   /^\/registry\/workshop\.example\/lamps\/[^/]+\/[^/]+$/,
-  /^\/registry\/(clusterroles|clusterrolebindings|apiextensions\.k8s\.io\/customresourcedefinitions)\/[^/]+$/,
+  /^\/registry\/(clusterroles|clusterrolebindings|flowschemas|prioritylevelconfigurations|apiextensions\.k8s\.io\/customresourcedefinitions)\/[^/]+$/,
 ];
 const strayKeys = (await allKeys(files.etcd()[0]?.url ?? '')).filter(
   (key) => !expectedKeys.some((form) => form.test(key)),
