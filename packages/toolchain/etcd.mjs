@@ -43,29 +43,8 @@ const copiesIn = (name) => ({
   etcdctl: path.join(cache, name, 'etcdctl'),
 });
 const newer = copiesIn('etcd-3.5');
-const older = copiesIn('etcd-3.4');
 /** Any version that this Debian packages. */
 const unnamed = copiesIn('etcd');
-
-/** The oldest supported series; some tests must pass on it and on the current one. */
-export const olderSeries = '3.4';
-
-/**
- * Finds etcd 3.4 and its etcdctl: ETCD_OLDER_BIN, the cached copy, or the package of an older Debian. Returns the
- * reason if there is none, or if the other tests already use this series.
- */
-export function provisionOlderEtcd(current) {
-  if (seriesOf(current) === olderSeries) return { reason: `the other tests already used etcd ${olderSeries}` };
-  const named = process.env.ETCD_OLDER_BIN;
-  if (named) {
-    if (seriesOf(named) === olderSeries) return { etcd: named };
-    throw new Failure(`ETCD_OLDER_BIN=${named} does not run as etcd ${olderSeries}.`);
-  }
-  const reason = isOlder(older) ? undefined : debianPackages(olderDebian, older);
-  return isOlder(older) ? older : { reason: `no etcd ${olderSeries}: ${reason ?? 'the fetched program does not run'}` };
-}
-
-const isOlder = ({ etcd }) => seriesOf(etcd) === olderSeries;
 
 /**
  * Finds etcdctl, which creates and restores snapshots: ETCDCTL_BIN, the PATH, the copy beside this etcd, or the Debian
@@ -86,7 +65,6 @@ export async function provisionEtcdctl(etcd) {
 export const describeEtcd = (program) => `etcd ${versionOf(program)} (${program})`;
 
 const versionOf = (program) => /^etcd Version: (\S+)/.exec(outputOf(program, ['--version']) ?? '')?.[1];
-const seriesOf = (program) => versionOf(program)?.split('.').slice(0, 2).join('.');
 const runs = (program) => versionOf(program) !== undefined;
 const controls = (program) => outputOf(program, ['version'])?.startsWith('etcdctl version') ?? false;
 
@@ -106,4 +84,3 @@ function officialRelease() {
 
 /** Its programs also run on the previous Debian release. */
 const newerDebian = 'trixie';
-const olderDebian = 'bookworm';

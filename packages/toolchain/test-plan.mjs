@@ -6,7 +6,7 @@ import os from 'node:os';
 export const workers = os.cpus().length + 2;
 
 /**
- * Tests that judge the rate or the latency of requests. They run one by one for each version of etcd, and mostly wait: for
+ * Tests that judge the rate or the latency of requests. They run one by one, and mostly wait: for
  * outages, elections and restarts. All other tests wait for conditions and only get slower in parallel.
  */
 export const measuringTests = [
@@ -54,47 +54,6 @@ export const groups = {
   cluster: { patterns: [String.raw`\.cluster\.test\.ts$`], excluded: [...alone, ...onlyWithFaults] },
   alone: { patterns: alone, excluded: [], options: ['--runInBand'] },
 };
-
-/** Tests that must also pass on the older etcd: the etcd client, and faults that the whole server must survive. */
-export const onBothEtcds = [
-  'packages/storage/src/etcd/client\\.etcd\\.test\\.ts',
-  'packages/storage/src/etcd/etcd-store\\.etcd\\.test\\.ts',
-  'packages/storage/src/etcd/etcd-watch\\.etcd\\.test\\.ts',
-  'packages/storage/src/etcd/history\\.etcd\\.test\\.ts',
-  'packages/storage/src/etcd/leases\\.etcd\\.test\\.ts',
-  'packages/storage/src/etcd/limits\\.etcd\\.test\\.ts',
-  'packages/storage/src/etcd/rights\\.etcd\\.test\\.ts',
-  'packages/tests/test/fault/leader-kill\\.cluster\\.test\\.ts',
-  'packages/tests/test/fault/replica-kill\\.cluster\\.test\\.ts',
-  'packages/tests/test/fault/restore\\.cluster\\.test\\.ts',
-];
-
-/** The areas of recorded cases that must also pass on the older etcd: what depends on how objects are stored and followed. */
-export const areasOnBothEtcds = [
-  'create',
-  'generate-name',
-  'read',
-  'list',
-  'replace',
-  'delete',
-  'delete-collection',
-  'dry-run',
-  'chunking',
-  'resource-version',
-  'watch',
-  'watch-list',
-  'patch-merge',
-  'apply',
-  'resource-quota',
-  'crd-kinds',
-  'custom-objects',
-];
-
-/** The measuring tests that must also pass on the older etcd. */
-export const measuredOnBothEtcds = [
-  'packages/tests/test/fault/faults\\.cluster\\.test\\.ts',
-  'packages/tests/test/fault/quorum-lost\\.cluster\\.test\\.ts',
-];
 
 /** More failures than this mean a defect, not a slow machine. */
 const repeatedMax = 3;

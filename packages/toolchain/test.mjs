@@ -5,22 +5,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { wasInterrupted } from './child.mjs';
 import { runConformance } from './recorded-cases.mjs';
-import { describeEtcd, olderSeries, provisionOlderEtcd } from './etcd.mjs';
+import { describeEtcd } from './etcd.mjs';
 import { reportFailures, reportSkipped, reportSlowest, runJest, sumResults } from './jest.mjs';
 import { cache, Failure, main, root } from './project.mjs';
-import {
-  areasOnBothEtcds,
-  fuzzers,
-  groups,
-  mayRepeat,
-  measuredOnBothEtcds,
-  measuringTests,
-  memoryTests,
-  onBothEtcds,
-  onlyWithFaults,
-  workers,
-} from './test-plan.mjs';
-import { environmentOf, excludeFiles, provisionTestTools } from './test-tools.mjs';
+import { fuzzers, groups, mayRepeat, measuringTests, memoryTests, onlyWithFaults, workers } from './test-plan.mjs';
+import { excludeFiles, provisionTestTools } from './test-tools.mjs';
 import { nextChange } from './watch-sources.mjs';
 
 /** Orders the tests of each file; a failed file is repeated in the same order. */
@@ -76,45 +65,30 @@ async function runOnce(args, own) {
 }
 
 /**
- * First the parallel tests, beside those that depend on the etcd version, on the older etcd. Then the tests that measure, on
- * both, beside the fuzzer and the conformance kit. Finally a few files that failed only because a process did not start or a
+ * First the parallel tests. Then the tests that measure, beside the fuzzer and the conformance kit. Finally a few files that failed only because a process did not start or a
  * time was not kept are repeated serially.
  */
 async function runAll() {
   const { tools, etcd, missing } = await provisionTestTools();
   const others = [...measuringTests, ...memoryTests, ...fuzzers, ...onlyWithFaults];
   console.log(`The tests run on ${describeEtcd(etcd)}, those of each file in the order of the seed ${seed}.`);
-  let older;
-  const runs = await phase(`parallel tests, and tests on etcd ${olderSeries}`, () => {
-    const parallel = runGroup(tools, [], [`--maxWorkers=${workers}`, ...excludeFiles(others)]);
-    older = provisionOlderTools(tools, etcd); // fetched while the tests run
-    return Promise.all([parallel, ...(older.tools ? [runGroup(older.tools, onBothEtcds, ['--runInBand'])] : [])]);
-  });
-  const conformance = await phase('measuring tests, fuzzer and conformance', async () => {
-    const [measuring, remembering, fuzzed, cases, onOlder] = await Promise.all([
-      runGroup(tools, measuringTests, ['--runInBand']),
-      runGroup(tools, memoryTests, ['--runInBand']),
-      runGroup(tools, fuzzers, ['--runInBand']),
-      runConformance(tools, 'conformance'),
-      older.tools && runOnOlderEtcd(older.tools),
-    ]);
-    runs.push(measuring, remembering, fuzzed, ...(onOlder ? [onOlder.measuring] : []));
-    return [cases, ...(onOlder ? [onOlder.cases] : [])];
-  });
-  const tests = sumResults(runs.map((one) => one.tests));
-  tests.skipped.push(...onlyWithFaults.map(() => 'files that only npm run faults runs'));
-  if (!older.tools) {
-    missing.push(`etcd ${olderSeries}`);
-    for (const file of [...onBothEtcds, ...measuredOnBothEtcds])
-      tests.skipped.push(`${file} on etcd ${olderSeries}: ${older.reason}`);
-  }
-  requireTools(tests, missing);
-  const failures = runs.flatMap((one) =>
-    one.tests.files.filter(({ failed }) => failed > 0).map((file) => ({ tools: one.tools, file })),
+  const parallel = await phase('parallel tests', () =>
+    runGroup(tools, [], [`--maxWorkers=${workers}`, ...excludeFiles(others)]),
   );
-  if (!mayRepeat(failures.map(({ file }) => file))) return report(tests, conformance);
-  const repeated = await phase('failed files, repeated serially', () => repeatAlone(tests, failures));
-  return report(repeated, conformance);
+  const [conformance, ...alone] = await phase('measuring tests, fuzzer and conformance', () =>
+    Promise.all([
+      runConformance(tools, 'conformance'),
+      ...[measuringTests, memoryTests, fuzzers].map((patterns) => runGroup(tools, patterns, ['--runInBand'])),
+    ]),
+  );
+  const runs = [parallel, ...alone];
+  const tests = sumResults(runs);
+  tests.skipped.push(...onlyWithFaults.map(() => 'files that only npm run faults runs'));
+  requireTools(tests, missing);
+  const failures = tests.files.filter(({ failed }) => failed > 0);
+  if (!mayRepeat(failures)) return report(tests, [conformance]);
+  const repeated = await phase('failed files, repeated serially', () => repeatAlone(tools, tests, failures));
+  return report(repeated, [conformance]);
 }
 
 function requireTools(tests, missing) {
@@ -133,33 +107,19 @@ async function phase(name, work) {
   return result;
 }
 
-/** Keeps the tools with the results, so that failed files can be repeated with them. */
-async function runGroup(tools, patterns, options) {
-  return { tools, tests: await runJest(tools, patterns, [...options, `--seed=${seed}`]) };
-}
-
-/** One after the other, because the measuring tests need some of the machine. */
-async function runOnOlderEtcd(tools) {
-  const cases = await runConformance(tools, 'conformance-older-etcd', areasOnBothEtcds);
-  return { cases, measuring: await runGroup(tools, measuredOnBothEtcds, ['--runInBand']) };
-}
-
-/** The same tools with the older etcd, or the reason why there is none. */
-function provisionOlderTools(tools, etcd) {
-  const older = provisionOlderEtcd(etcd);
-  if (!older.etcd) return { reason: older.reason };
-  return { tools: { ...tools, env: { ...tools.env, ...environmentOf(older) } } };
+function runGroup(tools, patterns, options) {
+  return runJest(tools, patterns, [...options, `--seed=${seed}`]);
 }
 
 /** The second result counts. What the first run reported is kept. */
-async function repeatAlone(tests, failures) {
+async function repeatAlone(tools, tests, failures) {
   let { passed, failed, files } = tests;
   const flaky = [];
-  for (const { tools, file } of failures) {
+  for (const file of failures) {
     const log = path.join(cache, 'flaky', `${file.name.replaceAll(/[^\w.]/g, '-')}.log`);
     fs.mkdirSync(path.dirname(log), { recursive: true });
     fs.writeFileSync(log, file.message);
-    const { tests: again } = await runGroup(tools, [toPattern(file.name)], ['--runInBand']);
+    const again = await runGroup(tools, [toPattern(file.name)], ['--runInBand']);
     passed += again.passed - file.passed;
     failed += again.failed - file.failed;
     files = [...files.filter((one) => one !== file), ...again.files];
