@@ -2,8 +2,8 @@ import os from 'node:os';
 
 // Which tests run in parallel. Patterns of paths, as Jest takes them.
 
-/** Many tests wait for processes and etcd rather than compute, so there are two workers more than cores. */
-export const workers = os.cpus().length + 2;
+/** Many tests wait for processes and etcd rather than compute, so there are three workers more than cores. */
+export const workers = os.cpus().length + 3;
 
 /**
  * Tests that judge the rate or the latency of requests. They run one by one, and mostly wait: for
