@@ -1,8 +1,8 @@
-import { awaitWithin, type Call, type Clock, getOwn, invariant } from '@cluster-apiserver/base';
+import { awaitWithin, type Call, type Clock, getOwn, invariant, settle } from '@cluster-apiserver/base';
 import type { Authorizer } from '@cluster-apiserver/gates';
 import { methodNotSupported, notFound as objectNotFound, StatusError } from '@cluster-apiserver/model';
 import type { ApiVersion, Review, ServedKind } from '@cluster-apiserver/model/kind';
-import type { ApiSnapshot, LiveApi, Resource } from '@cluster-apiserver/registry';
+import { type ApiSnapshot, isDetached, type LiveApi, type Resource } from '@cluster-apiserver/registry';
 import type { Endpoint, EndpointScope, HandlerName } from './endpoints/endpoint.ts';
 import { endpointsOf } from './endpoints/endpoints.ts';
 import type { ApiResponse, Handler } from './exchange.ts';
@@ -95,7 +95,7 @@ export function createRouter(options: RouteOptions): Handler<AuthenticatedContex
   };
   /** Unknown groups, and those that clients have defined, get a plain 404. */
   const handleAfter = async (
-    waiting: Promise<void>,
+    waiting: Promise<void> | undefined,
     context: AuthenticatedContext,
     { group, version, plural }: ResourceInfo,
   ): Promise<ApiResponse> => {
@@ -103,6 +103,15 @@ export function createRouter(options: RouteOptions): Handler<AuthenticatedContex
     const served = api.current.byPath(group, version, plural)?.served;
     Object.assign(context, { served });
     return served ? handle(context) : options.nonResourceRouter(context);
+  };
+  /** A read whose kind is replaced meanwhile, such as by one with another storage version, goes on with the new one. */
+  const readFailed = (error: unknown, context: AuthenticatedContext): Promise<ApiResponse> => {
+    const { served } = context;
+    const info = context.info.resource;
+    const now = info && api.current.byPath(info.group, info.version, info.plural)?.served;
+    const isReplaced = served !== undefined && (now !== served || isBeingReplaced(api.current, served));
+    if (!info || !isReplaced || !isDetached(error)) throw error;
+    return handleAfter(undefined, context, info);
   };
   const handle: Handler<AuthenticatedContext> = (context) => {
     const info = context.info.resource;
@@ -116,7 +125,8 @@ export function createRouter(options: RouteOptions): Handler<AuthenticatedContex
     const found = served && routes.get(served);
     const handler = found && handlerFor(found, info, context.request.method);
     if (handler && found.kind.deprecation !== undefined) addWarning(context, found.kind.deprecation);
-    if (handler) return handler(context);
+    if (handler)
+      return context.request.method === 'GET' ? settle(handler, context, sameResponse, readFailed) : handler(context);
     // In a group of the server, an unknown version or resource is answered with a Status.
     if (tableFor(api.current).groups.has(info.group)) return notFound();
     if (served || !api.catchUp) return options.nonResourceRouter(context);
@@ -124,6 +134,8 @@ export function createRouter(options: RouteOptions): Handler<AuthenticatedContex
   };
   return handle;
 }
+
+const sameResponse = (response: ApiResponse): ApiResponse => response;
 
 /** Whether the objects of the kind are being loaded for another kind of the same name: the request waits for it. */
 const isBeingReplaced = (api: ApiSnapshot, served: ServedKind): boolean =>

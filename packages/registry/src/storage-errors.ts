@@ -1,6 +1,7 @@
 import { fieldErrorsMax, type StatusCause, StatusError } from '@cluster-apiserver/model';
 import { type Continuation, encodeContinue } from './read/continue-token.ts';
 import {
+  CollectionDetachedError,
   CollectionSuspendedError,
   CorruptValueError,
   KeyUnavailableError,
@@ -84,6 +85,11 @@ export function toStatusError(error: unknown, scope: ReadScope = 'object'): unkn
       : new StatusError('InternalError', error.message, undefined, options);
   return error;
 }
+
+/** Whether it failed because its kind is no longer served, or is replaced by another one. */
+export const isDetached = (error: unknown): boolean =>
+  error instanceof CollectionDetachedError ||
+  (error instanceof Error && error.cause !== undefined && isDetached(error.cause));
 
 /** Whether the storage was unavailable, as its own lines in the log say. */
 export const isStorageUnavailable = (error: unknown): boolean =>

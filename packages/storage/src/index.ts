@@ -1,4 +1,5 @@
 export {
+  CollectionDetachedError,
   CollectionSuspendedError,
   CorruptValueError,
   HistoryReplacedError,
