@@ -46,6 +46,7 @@ export default {
       {
         text: 'Tasks',
         items: [
+          page('Clients and tools', 'clients'),
           page('Define own kinds', 'custom-resources'),
           page('Authenticate', 'authentication'),
           page('Authorize', 'authorization'),

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// npm run pictures: puts a local cluster under load for two minutes and draws panels of the dashboard into docs/images.
+// npm run pictures: puts a local cluster under load for two minutes and draws panels of the dashboard into docs/images, and
+// photographs its API reference. Requires Chromium and kubectl on the PATH.
 import path from 'node:path';
 import { run } from './child.mjs';
 import { withCluster } from './cluster.mjs';

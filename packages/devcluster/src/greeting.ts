@@ -26,6 +26,7 @@ export function formatGreeting(
           `  developer kubectl --kubeconfig ${near(home.developerKubeconfig)} get serviceaccounts (role ${developer.role}, namespace ${developer.namespace})`,
         ]
       : []),
+    `  reference kubectl --kubeconfig ${near(home.formatKubeconfig)} proxy, then http://127.0.0.1:8001/docs`,
     `  replicas  ${list(pids.replicas)}`,
     `  etcd      ${store}${pids.etcd.length > 0 ? `: ${list(pids.etcd)}` : ''}`,
     ...(pids.etcd.length > 0 ? [`  keys      ${near(home.encryption)} (what is stored is encrypted)`] : []),

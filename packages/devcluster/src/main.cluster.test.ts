@@ -41,7 +41,7 @@ describe('a running cluster', () => {
     for (const part of [front.url, 'curl --cacert', 'kubectl --kubeconfig', 'logs', `kill ${cluster.child.pid}`]) {
       expect(greeting).toContain(part);
     }
-    expect(greeting.trim().split('\n').length).toBeLessThan(13);
+    expect(greeting.trim().split('\n').length).toBeLessThan(14);
   });
 
   test('answers clients that trust its CA, at its address and at every replica', async () => {

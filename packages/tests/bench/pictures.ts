@@ -1,6 +1,6 @@
 /**
- * Draws main panels of the dashboard in deploy/monitoring from two minutes of load on a cluster, into docs/images:
- * `npm run pictures`. The toolchain starts the cluster and passes `--home`.
+ * Draws main panels of the dashboard in deploy/monitoring from two minutes of load on a cluster, and photographs the API
+ * reference, into docs/images: `npm run pictures`. The toolchain starts the cluster and passes `--home`.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { dashboardPanels, type DashboardPanel } from '../test/metrics/monitoring
 import { type Prometheus, startPrometheus } from '../test/metrics/prometheus.ts';
 import { drawLineChart, type Series } from './pictures/line-chart.ts';
 import { sendLoad } from './pictures/load.ts';
+import { photographReference } from './pictures/reference.ts';
 
 const images = join(import.meta.dirname, '..', '..', '..', 'docs', 'images');
 const recordedSeconds = 120;
@@ -33,6 +34,9 @@ const cluster = {
   certificate: readFileSync(files.ca),
   token: readFileSync(files.token, 'utf8').trim(),
 };
+
+writeFileSync(join(images, 'reference.png'), await photographReference(join(values.home, 'kubeconfig')));
+console.log('docs/images/reference.png: the API reference');
 
 const prometheus = await startPrometheus(process.env['PROMETHEUS_BIN'] ?? '', cluster);
 try {

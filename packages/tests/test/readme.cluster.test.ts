@@ -111,5 +111,6 @@ describeWithKubectl('with kubectl', () => {
     ['docs/authentication.md', '## Certificates of users'],
     ['docs/authentication.md', '## Service account tokens'],
     ['docs/authorization.md', '## RBAC'],
+    ['docs/clients.md', '## The API reference in a browser'],
   ])('%s shows what kubectl prints: %s', (document, heading) => withKubectl(document, heading), slowTestMs);
 });

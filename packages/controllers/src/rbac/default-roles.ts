@@ -96,6 +96,8 @@ export const defaultRoles: readonly DefaultRole[] = [
       ),
     ],
   },
+  // A page for people, which kube-apiserver does not have. Unbound, so that users have the rules that they have there.
+  { name: 'system:api-reference', rules: [at('/docs')] },
   {
     name: 'system:public-info-viewer',
     // Clients outside the cluster verify tokens of service accounts by the issuer's discovery document.

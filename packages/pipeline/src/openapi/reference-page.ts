@@ -25,10 +25,12 @@ export function* formatReferencePage(version: string, parts: Iterable<DocumentPa
 <h2>Operations</h2>
 `;
   for (const [tag, ofTag] of Map.groupBy(operations, (operation) => operation.tag))
-    yield `<h3>${escapeHtml(tag)}</h3>\n${formatLinks(ofTag.map(({ operationId }) => operationId))}\n`;
+    yield formatFold(
+      tag,
+      ofTag.map(({ operationId }) => operationId),
+    );
   yield `<h2>Objects</h2>
-${formatLinks([...schemas.keys()])}
-</nav>
+${formatFold('Fields by type', [...schemas.keys()])}</nav>
 <main>
 <h1>API reference</h1>
 <p>Version ${escapeHtml(version)}. The same for programs: <a href="/openapi/v3">OpenAPI 3</a>, <a href="/openapi/v2">OpenAPI 2</a>.</p>
@@ -116,6 +118,10 @@ function describeType({ $ref, allOf, type, format, items, additionalProperties }
 
 const shortName = (name: string): string => name.slice(name.lastIndexOf('.') + 1);
 
+/** Searching the page opens it. */
+const formatFold = (title: string, names: readonly string[]): string =>
+  `<details><summary>${escapeHtml(title)}</summary>${formatLinks(names)}</details>\n`;
+
 const formatLinks = (names: readonly string[]): string =>
   `<ul>${names.map((name) => `<li><a href="#${escapeHtml(name)}">${escapeHtml(shortName(name))}</a></li>`).join('')}</ul>`;
 
@@ -131,7 +137,8 @@ const escapeHtml = (text: string): string =>
 const style = `
 body { display: flex; margin: 0; font: 16px/1.5 system-ui, sans-serif; color: #1c2430; background: #fff; }
 nav { flex: 0 0 20rem; height: 100vh; overflow: auto; position: sticky; top: 0; box-sizing: border-box; padding: 1rem; background: #f3f5f8; font-size: 0.875rem; }
-nav ul { list-style: none; margin: 0; padding: 0; overflow-wrap: anywhere; }
+summary { padding: 0.25rem 0; cursor: pointer; font-weight: 600; }
+nav ul { list-style: none; margin: 0; padding: 0 0 0.5rem 1rem; overflow-wrap: anywhere; }
 main { flex: 1; min-width: 0; max-width: 64rem; padding: 1rem 2rem; }
 section { border-top: 1px solid #d5dae2; }
 table { border-collapse: collapse; width: 100%; margin: 0.75rem 0; }
