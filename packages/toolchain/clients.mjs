@@ -21,6 +21,9 @@ const goPrograms = [
   ['kro', 'github.com/kubernetes-sigs/kro/cmd/controller'],
 ];
 
+/** A terminal for a cluster, of which nothing here is a part. */
+const k9s = 'github.com/derailed/k9s@v0.50.16';
+
 /** Of the client in Python. */
 const kubernetesForPython = 'kubernetes==37.0.2';
 
@@ -35,6 +38,14 @@ await main(async (patterns) => {
       cwd: path.join(root, 'packages', 'tests', name),
     })),
   );
+  await buildIf('go', ['version'], k9s, [
+    {
+      command: 'go',
+      args: ['install', '-trimpath', '-ldflags', '-s -w', k9s],
+      cwd: cache, // outside any Go module
+      env: { ...process.env, GOBIN: clients, CGO_ENABLED: '0', GOFLAGS: '-buildvcs=false' },
+    },
+  ]);
   const environment = path.join(clients, 'python');
   const python = path.join(environment, 'bin', 'python');
   // Debian's Python needs another package for it.
@@ -61,6 +72,6 @@ async function buildIf(tool, probe, what, steps) {
     return;
   }
   console.log(`Building ${what} …`);
-  for (const { command, args, cwd = root } of steps)
-    if ((await run(command, args, { cwd })) !== 0) throw new Failure(`Building ${what} failed.`);
+  for (const { command, args, cwd = root, env } of steps)
+    if ((await run(command, args, { cwd, env })) !== 0) throw new Failure(`Building ${what} failed.`);
 }

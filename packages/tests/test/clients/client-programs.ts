@@ -14,12 +14,14 @@ export const goProgram = builtAt('clientgo');
 export const operatorProgram = builtAt('operator');
 export const certManagerProgram = builtAt('certmanager');
 export const kroProgram = builtAt('kro');
+export const k9sProgram = builtAt('k9s');
 export const rustProgram = builtAt('kubers-target', 'debug', 'kubers');
 /** With the package `kubernetes`. */
 export const python = builtAt('python', 'bin', 'python');
 export const pythonScript = path.resolve(import.meta.dirname, '../../python/client.py');
 
 export const hasGo = fs.existsSync(goProgram);
+export const hasK9s = fs.existsSync(k9sProgram);
 export const hasRust = fs.existsSync(rustProgram);
 /** An environment may exist in which the package could not be installed. */
 export const hasPython = fs.globSync(builtAt('python', 'lib', 'python*', 'site-packages', 'kubernetes')).length > 0;
