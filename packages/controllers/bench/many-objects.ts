@@ -49,6 +49,7 @@ const counted = (store: FollowedStore): FollowedStore => ({
   create: (...args) => (requests.writes++, store.create(...args)),
   update: (...args) => (requests.writes++, store.update(...args)),
   delete: (...args) => (requests.writes++, store.delete(...args)),
+  end: (...args) => (requests.writes++, store.end(...args)),
 });
 const registry = openRegistry({
   kinds: kinds({ eventLifetimeSeconds: 3_600 }),

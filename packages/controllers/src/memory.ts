@@ -1,4 +1,4 @@
-/** The watch cache as controllers read it: all kinds, in the order of one revision. */
+/** The watch cache as controllers read it: the kinds of one etcd in the order of one revision. */
 import { callUntil, type Clock, onAbort } from '@cluster-apiserver/base';
 import {
   type ApiSnapshot,
@@ -21,16 +21,40 @@ export function callsOf(clock: Clock, signal: AbortSignal): () => Call {
   };
 }
 
+/** One resource of each etcd. */
+export const onePerFeed = (resources: readonly Resource[]): readonly Resource[] => [
+  ...new Map(resources.map((resource) => [resource.collection.feed, resource])).values(),
+];
+
+/** Those that another etcd holds than the given one. */
+export const heldElsewhere = (
+  resources: readonly Resource[],
+  { collection: { feed } }: Resource,
+): readonly Resource[] => resources.filter(({ collection }) => collection.feed !== feed);
+
 /**
- * The linearizable read barrier of all collections: afterwards memory holds whatever was acknowledged before. Rejects at
- * once when the term ends, because a barrier may wait as long as its call.
+ * The linearizable read barrier of the resources, and of all others in the same etcds: afterwards memory holds whatever was
+ * acknowledged before. Rejects at once when the term ends, because a barrier may wait as long as its call.
  */
-export function readBarrier({ collection }: Resource, call: Call, signal: AbortSignal): Promise<void> {
+export function readBarrier(resources: readonly Resource[], call: Call, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const stopListening = onAbort(signal, () => reject(signal.reason));
-    const fresh = collection.waitUntilFresh(undefined, call) ?? Promise.resolve();
-    fresh.then(resolve, reject).finally(stopListening);
+    const fresh = Promise.all(
+      onePerFeed(resources).map(async ({ collection }) => collection.waitUntilFresh(undefined, call)),
+    );
+    fresh.then(() => resolve(), reject).finally(stopListening);
   });
+}
+
+/** From now on nothing is created within the object in these etcds, and memory holds what was created there before. */
+export async function endElsewhere(
+  resources: readonly Resource[],
+  { uid }: { readonly uid: string },
+  call: Call,
+  signal: AbortSignal,
+): Promise<void> {
+  await Promise.all(onePerFeed(resources).map(({ store }) => store.end(uid, call)));
+  await readBarrier(resources, call, signal);
 }
 
 /** Small enough to be copied within a fraction of a slice. */

@@ -65,6 +65,7 @@ export function disturbedStore(store: FollowedStore): DisturbedStore {
     create: (...args) => store.create(...args),
     update: (...args) => writing('update', args[0], () => store.update(...args)),
     delete: (...args) => writing('delete', args[0], () => store.delete(...args)),
+    end: (...args) => store.end(...args),
     watch: (prefix, after, signal) => watch(store.watch(prefix, after, signal)[Symbol.asyncIterator]()),
     readLatestRevision: (...args) => {
       asked.head++;

@@ -1,6 +1,7 @@
+import type { Call } from '@cluster-apiserver/base';
 import type { AdmissionContext, AdmissionPlugin, Precondition } from '@cluster-apiserver/gates';
 import { forbiddenResource, notFound } from '@cluster-apiserver/model';
-import { getCached, type LiveApi } from '@cluster-apiserver/registry';
+import { getCached, type LiveApi, type Resource } from '@cluster-apiserver/registry';
 
 /**
  * A new custom object needs its definition, and one that is not being deleted. It cannot be disabled: an object that a
@@ -15,7 +16,7 @@ export const createDefinitionLifecycle = (api: LiveApi): AdmissionPlugin => ({
     if (known) return known;
     const definitions = definitionsOf(api);
     // The watch cache may be stale: reject only after it has caught up.
-    const fresh = definitions?.collection.waitUntilFresh(undefined, call) ?? Promise.resolve();
+    const fresh = definitions ? refresh(definitions, call) : Promise.resolve();
     return fresh.then(() => {
       const now = findActive(api, context);
       if (now) return now;
@@ -30,6 +31,9 @@ export const createDefinitionLifecycle = (api: LiveApi): AdmissionPlugin => ({
   },
 });
 
+const refresh = async ({ collection }: Resource, call: Call): Promise<void> =>
+  collection.waitUntilFresh(undefined, call);
+
 const definitionsOf = (api: LiveApi) => api.current.byGroupKind('apiextensions.k8s.io', 'CustomResourceDefinition');
 
 function findDefinition(api: LiveApi, { resource }: AdmissionContext) {
@@ -39,7 +43,15 @@ function findDefinition(api: LiveApi, { resource }: AdmissionContext) {
   return (
     found && {
       isTerminating: found.lifecycle?.deletionTimestamp !== undefined,
-      precondition: { key: definitions.collection.descriptor.prefix + name, revision: found.revision },
+      precondition: {
+        key: definitions.collection.descriptor.prefix + name,
+        revision: found.revision,
+        whole: {
+          feed: definitions.collection.feed,
+          uid: found.uid,
+          refresh: (call: Call) => refresh(definitions, call),
+        },
+      },
     }
   );
 }

@@ -20,6 +20,8 @@ export interface RegistryOptions {
   /** Follows the kinds that are served. */
   readonly storedKinds: StoredKinds;
   readonly store: FollowedStore;
+  /** Stores of some of the kinds; `store` holds the others. */
+  readonly others?: readonly StoreOfKinds[];
   readonly clock: Clock;
   readonly random: Random;
   readonly report: (event: WatchCacheEvent) => void;
@@ -29,17 +31,27 @@ export interface RegistryOptions {
   readonly readMeasures?: (kind: Kind) => ReadMeasures;
 }
 
+/** A store with an order of revisions of its own. */
+export interface StoreOfKinds extends Pick<RegistryOptions, 'store' | 'report'> {
+  holds(kind: Kind): boolean;
+}
+
+type Cache = Omit<WatchCache<CachedObject>, 'collections' | 'retryUnreadable'>;
+
 export interface Registry {
   readonly api: ServedApi;
-  readonly cache: Omit<WatchCache<CachedObject>, 'collections' | 'retryUnreadable'>;
+  /** Of `store`. */
+  readonly cache: Cache;
+  /** Those of the other stores, in their order. */
+  readonly otherCaches: readonly Cache[];
   /** Reads unreadable objects again, after the encryption keys were reloaded or a KMS plugin has recovered. */
   readonly retryUnreadable: () => void;
 }
 
 /** Opens the resources of all kinds and begins to follow them in memory. */
 export function openRegistry(options: RegistryOptions): Registry {
-  const { kinds, storedKinds, shardedReads = false, readMeasures, ...environment } = options;
-  const { store, clock, random } = environment;
+  const { kinds, storedKinds, others = [], shardedReads = false, readMeasures, ...environment } = options;
+  const { clock, random } = environment;
   const formOf = (held: CollectionKind) => ({
     ...collectionFormOf(held, storedKinds.keyPrefix),
     measures: readMeasures?.(held.kind),
@@ -47,11 +59,24 @@ export function openRegistry(options: RegistryOptions): Registry {
   const opened = new Map<Kind, Opened>();
   for (const kind of kinds) storedKinds.add(kind);
   const held = kinds.map((kind): CollectionKind => ({ kind }));
-  const cache = new WatchCache({ ...environment, prefix: `${storedKinds.keyPrefix}/`, collections: held.map(formOf) });
+  const openCache = (of: Pick<StoreOfKinds, 'store' | 'report'>, isHeld: (kind: Kind) => boolean): CachedStore => {
+    const collections = held.filter(({ kind }) => isHeld(kind)).map(formOf);
+    const cache = new WatchCache({ ...environment, ...of, prefix: `${storedKinds.keyPrefix}/`, collections });
+    return { store: of.store, cache };
+  };
+  const otherOf = (kind: Kind): StoreOfKinds | undefined => others.find((one) => one.holds(kind));
+  const main = openCache(environment, (kind) => otherOf(kind) === undefined);
+  const cachedOthers = new Map(others.map((one) => [one, openCache(one, (kind) => otherOf(kind) === one)]));
+  const cachedOf = (kind: Kind): CachedStore => {
+    const other = otherOf(kind);
+    return other ? requireValue(cachedOthers.get(other), 'each store has a cache') : main;
+  };
+  const caches = [main, ...cachedOthers.values()].map(({ cache }) => cache);
   const resourcesOf = (one: Opened): readonly Resource[] => {
     const { kind } = one.held;
     opened.set(kind, one);
     const { collection, channels } = one;
+    const { store } = cachedOf(kind);
     const shared = { stored: kind, store, collection, channels, shardedReads, clock, random };
     return kind.versions.map((served) => ({
       ...shared,
@@ -64,14 +89,17 @@ export function openRegistry(options: RegistryOptions): Registry {
     collection,
     channels: new Channels(collection, one.kind, clock),
   });
-  const resources = held.flatMap((one, index) =>
-    resourcesOf(openedOf(one, requireValue(cache.collections[index], 'every form has a collection'))),
+  const collections = new Map(
+    caches.flatMap((cache) => cache.collections.map((one) => [one.descriptor.prefix, one] as const)),
+  );
+  const resources = held.flatMap((one) =>
+    resourcesOf(openedOf(one, requireValue(collections.get(storedKinds.prefixOf(one.kind)), 'every kind has one'))),
   );
   const api = new ServedApi(resources, {
     open: async (kind) => {
       storedKinds.add(kind);
       const one = { kind };
-      return resourcesOf(openedOf(one, await cache.attach(formOf(one))));
+      return resourcesOf(openedOf(one, await cachedOf(kind).cache.attach(formOf(one))));
     },
     renew: async (before, kind) => {
       const one = opened.get(before);
@@ -89,10 +117,22 @@ export function openRegistry(options: RegistryOptions): Registry {
     close: (kind) => {
       opened.delete(kind);
       storedKinds.delete(kind);
-      cache.detach(storedKinds.prefixOf(kind));
+      cachedOf(kind).cache.detach(storedKinds.prefixOf(kind));
     },
   });
-  return { api, cache, retryUnreadable: () => cache.retryUnreadable() };
+  return {
+    api,
+    cache: main.cache,
+    otherCaches: caches.slice(1),
+    retryUnreadable: () => {
+      for (const cache of caches) cache.retryUnreadable();
+    },
+  };
+}
+
+interface CachedStore {
+  readonly store: FollowedStore;
+  readonly cache: WatchCache<CachedObject>;
 }
 
 /** What is in memory of a kind. */

@@ -131,5 +131,6 @@ export const raced = (store: Store, before: () => Promise<unknown>): Store => {
     create: async (...args) => (await first(), store.create(...args)),
     update: async (...args) => (await first(), store.update(...args)),
     delete: async (...args) => (await first(), store.delete(...args)),
+    end: async (...args) => (await first(), store.end(...args)),
   };
 };

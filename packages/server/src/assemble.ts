@@ -81,7 +81,7 @@ export async function assemble(
       serviceAccountTokens: accountTokens?.forKinds,
     });
     const served = await openResources(storage, servedKinds, gates, context, cleanup);
-    const { api, client, namespaces } = served;
+    const { api, clients, namespaces } = served;
     const failReadiness = addShutdownCheck(health);
     const access = await openAccessControl(settings, served, context, cleanup);
     const { authorizer, admission, rbac } = access;
@@ -153,7 +153,7 @@ export async function assemble(
     const resign = startControllers(
       settings.controllers,
       {
-        client,
+        clients,
         api,
         ownPrefix,
         compactionIntervalMs,

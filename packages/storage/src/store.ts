@@ -29,6 +29,8 @@ export interface Store {
   update(key: string, value: Buffer, expected: Revision, options: WriteOptions, call: Call): Promise<Revision>;
   /** Throws RevisionMismatchError, with the present value, unless the key was last written at `expected`. */
   delete(key: string, expected: Revision, call: Call): Promise<Revision>;
+  /** From now on no creation succeeds that is `within` it. Such as the uid of a namespace that another store holds. */
+  end(whole: string, call: Call): Promise<void>;
 }
 
 /** What a cache of a store needs in order to follow it. */
@@ -113,6 +115,8 @@ export interface WriteOptions {
 
 export interface CreateOptions extends WriteOptions {
   readonly preconditions?: readonly Precondition[] | undefined;
+  /** What the value is a part of. If one of them was ended, the creation throws a PreconditionFailedError. */
+  readonly within?: readonly string[] | undefined;
 }
 
 /** A creation succeeds only if another key was last written at this revision; if it has no value, for 0. */

@@ -38,6 +38,7 @@ interface Write {
 export function memoryStore(clock: Clock): MemoryStore {
   const state = new State(clock);
   const { latest } = state;
+  const ended = new Set<string>();
   return {
     get: async (key) => ({ stored: latest.get(key), revision: state.head }),
     list: async ({ prefix, after = '', limit = Number.POSITIVE_INFINITY, revision: at = state.head }) => {
@@ -52,7 +53,8 @@ export function memoryStore(clock: Clock): MemoryStore {
       const current = latest.get(key);
       if (current) throw new KeyExistsError(current);
       const hasFailed = options.preconditions?.some((one) => (latest.get(one.key)?.revision ?? 0) !== one.revision);
-      if (hasFailed) throw new PreconditionFailedError(key, state.head);
+      if (hasFailed || options.within?.some((whole) => ended.has(whole)))
+        throw new PreconditionFailedError(key, state.head);
       const others = options.preconditions?.flatMap(({ key: other, value: next }) =>
         next ? [[other, next] as const] : [],
       );
@@ -68,6 +70,7 @@ export function memoryStore(clock: Clock): MemoryStore {
       state.requireRevision(key, expected);
       return state.write(key, undefined, {});
     },
+    end: async (whole) => void ended.add(whole),
     watch: (prefix, after, signal, { withPrevious = true } = {}) =>
       watchState(state, prefix, after, signal, withPrevious),
     readLatestRevision: async () => state.head,

@@ -52,24 +52,25 @@ async function valueOf(series: string): Promise<number | undefined> {
 const create = (name: string) =>
   server.request('POST', accounts, { kind: 'ServiceAccount', apiVersion: 'v1', metadata: { name } });
 
+const cluster = 'storage_cluster_id="etcd-0"';
 const account = 'group="",resource="serviceaccounts"';
 
 test.each([
   // Attempts, operations and connections.
   `etcd_request_duration_seconds_count{operation="create",${account}}`,
   `etcd_requests_total{operation="create",${account}}`,
-  'etcd_client_attempts_total{outcome="answered"}',
-  'etcd_client_connections_total',
+  `etcd_client_attempts_total{${cluster},outcome="answered"}`,
+  `etcd_client_connections_total{${cluster}}`,
   // Series exist before their first event, so that alerts can be tested.
-  'etcd_client_write_doubts_total',
-  'etcd_client_writes_left_in_doubt_total',
-  'etcd_client_fences_total',
-  'etcd_client_writes_out_of_space_total',
-  'apiserver_watch_cache_reinitializations_total',
+  `etcd_client_write_doubts_total{${cluster}}`,
+  `etcd_client_writes_left_in_doubt_total{${cluster}}`,
+  `etcd_client_fences_total{${cluster}}`,
+  `etcd_client_writes_out_of_space_total{${cluster}}`,
+  `apiserver_watch_cache_reinitializations_total{${cluster}}`,
   // Progress of the watch cache.
-  'apiserver_watch_cache_revision_lag',
-  'apiserver_watch_cache_progress_age_seconds',
-  'apiserver_watch_cache_waiting_reads',
+  `apiserver_watch_cache_revision_lag{${cluster}}`,
+  `apiserver_watch_cache_progress_age_seconds{${cluster}}`,
+  `apiserver_watch_cache_waiting_reads{${cluster}}`,
   `apiserver_watch_cache_resource_version{${account}}`,
   `apiserver_watch_cache_initializations_total{${account}}`,
   `apiserver_watch_cache_events_received_total{${account}}`,
@@ -105,11 +106,11 @@ test(
     const readCounts = async (): Promise<(number | undefined)[]> =>
       Promise.all(
         [
-          'etcd_client_write_doubts_total',
-          'etcd_client_attempts_total{outcome="lost"}',
-          'etcd_client_fences_total',
-          'etcd_client_connections_total',
-          'etcd_client_watch_interruptions_total{cause="loss"}',
+          `etcd_client_write_doubts_total{${cluster}}`,
+          `etcd_client_attempts_total{${cluster},outcome="lost"}`,
+          `etcd_client_fences_total{${cluster}}`,
+          `etcd_client_connections_total{${cluster}}`,
+          `etcd_client_watch_interruptions_total{${cluster},cause="loss"}`,
         ].map(async (series) => (await valueOf(series)) ?? 0),
       );
     const before = await readCounts();

@@ -73,7 +73,7 @@ test('a full etcd rejects writes, is reported, serves reads and deletions, and t
   expect(status).toBe(500);
   expect(readiness).toContain('[-]etcd failed');
   expect((await readText('/livez'))[0]).toBe(200);
-  expect((await readText('/metrics'))[1]).toContain('\netcd_out_of_space 1\n');
+  expect((await readText('/metrics'))[1]).toContain('\netcd_out_of_space{storage_cluster_id="etcd-0"} 1\n');
 
   expect((await server.request('GET', `${accounts}/a1`)).status).toBe(200);
   const list = await server.request('GET', `${accounts}?limit=500`);
@@ -93,6 +93,6 @@ test('a full etcd rejects writes, is reported, serves reads and deletions, and t
   // Readiness must recover without a write: a load balancer sends none to a replica that is not ready.
   await until('readiness without a write', async () => (await readText('/readyz'))[0] === 200 || undefined, 10_000);
   expect(linesAbout('"etcd accepts writes again"')).toBe(1);
-  expect((await readText('/metrics'))[1]).toContain('\netcd_out_of_space 0\n');
+  expect((await readText('/metrics'))[1]).toContain('\netcd_out_of_space{storage_cluster_id="etcd-0"} 0\n');
   expect((await create('again')).status).toBe(201);
 });

@@ -3,8 +3,9 @@
  * is left. One whose objects are held by finalizers occupies no worker: it is looked at again when they are gone.
  *
  * From the write on that deletes a definition, no objects of it are created: a creation is conditioned on the state of its
- * definition. The watch cache delivers all kinds in the order of one revision, so memory holds all objects as soon as it
- * holds the deletion, and objects only become fewer.
+ * definition. The watch cache delivers the kinds of one etcd in the order of one revision, so memory holds all objects as soon
+ * as it holds the deletion, and objects only become fewer. If another etcd holds the objects, the definition is ended there
+ * first.
  */
 import { errorMessage } from '@cluster-apiserver/base';
 import {
@@ -20,7 +21,7 @@ import { type CachedObject, hasItemWithin, type Resource, type StoredObject } fr
 import { itemKey, type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
 import { changeObject } from '../change-object.ts';
 import { deleteItems } from '../delete-items.ts';
-import { itemsWithin, readable, readBarrier } from '../memory.ts';
+import { endElsewhere, heldElsewhere, itemsWithin, readable, readBarrier } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
 import { type ControllerContext, type ControllerOptions, type Reconciler, runController } from '../run-controller.ts';
 import { wasServed } from './definition-status.ts';
@@ -59,7 +60,7 @@ class Cleaner implements Reconciler {
   async reconcile(key: string): Promise<void> {
     const { api, signal, log } = this.#options;
     const { call, pace } = this.#context;
-    await readBarrier(this.#definitions, call(), signal);
+    await readBarrier([this.#definitions], call(), signal);
     const item = terminatingItem(this.#definitions.collection.get(key));
     if (!item) return;
     const resource = kindOfDefinition(api.current, item.name);
@@ -76,6 +77,13 @@ class Cleaner implements Reconciler {
         message: 'resource was never established',
       });
       return;
+    }
+    const elsewhere = heldElsewhere([resource], this.#definitions);
+    try {
+      await endElsewhere(elsewhere, item, call(), signal);
+    } catch (error) {
+      await this.#note(item, failed(error));
+      throw error;
     }
     if (hasItemWithin(resource, '')) {
       await this.#note(item, inProgress);

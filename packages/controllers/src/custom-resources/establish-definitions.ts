@@ -82,7 +82,7 @@ class Establisher implements Reconciler {
   async reconcile(key: string): Promise<void> {
     const { signal, log } = this.#options;
     const { call } = this.#context;
-    if (!this.#isCaughtUp) await readBarrier(this.#definitions, call(), signal);
+    if (!this.#isCaughtUp) await readBarrier([this.#definitions], call(), signal);
     this.#isCaughtUp = true;
     const item = readable(this.#definitions.collection.get(key));
     if (!item || this.#settled.get(key) === item.revision) return;

@@ -2,9 +2,9 @@
  * Deletes or orphans the dependents of a deleted object, which refer to it in ownerReferences, as the propagation policy
  * of the deletion requires.
  *
- * The graph of owners and dependents follows the watch cache, which delivers all kinds in the order of one revision. So
- * an owner that is missing there is gone, and a dependent that was written before its owner was deleted is known before
- * the deletion is. Every write names the object and the state that it is meant for, and a finalizer is released only
+ * The graph of owners and dependents follows the watch cache, which delivers the kinds of one etcd in the order of one
+ * revision. So an owner that is missing there is gone, and a dependent that was written before its owner was deleted is known
+ * before the deletion is. If they are in two etcds, a barrier of both comes first. Every write names the object and the state that it is meant for, and a finalizer is released only
  * after a linearizable read barrier. Two collectors at a time, or one that loses its connection, therefore do no harm.
  */
 import { asError } from '@cluster-apiserver/base';

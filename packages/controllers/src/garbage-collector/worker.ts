@@ -1,8 +1,9 @@
 import { type Clock, unreachable } from '@cluster-apiserver/base';
 import { foregroundFinalizer, orphanFinalizer } from '@cluster-apiserver/model/validation';
 import type { Call } from '@cluster-apiserver/storage';
+import type { Resource } from '@cluster-apiserver/registry';
 import type { Log } from '@cluster-apiserver/telemetry';
-import { readBarrier } from '../memory.ts';
+import { onePerFeed, readBarrier } from '../memory.ts';
 import type { Graph, GraphNode } from './graph.ts';
 import type { NextActionReader } from './next-action.ts';
 import { evaluateDependent } from './verdict.ts';
@@ -28,15 +29,20 @@ const freshForMs = 100;
 /** Runs the next step for a node of the graph; a no-op if the graph has changed meanwhile. */
 export function createWorker(options: WorkerOptions): (node: GraphNode) => Promise<void> {
   const { graph, actions, clock, isComplete, signal, call, log } = options;
-  let provenFreshMs = Number.NEGATIVE_INFINITY;
+  /** When each feed was last asked, with success. */
+  const provenFreshMs = new WeakMap<object, number>();
 
-  const readFresh = async ({ resource }: GraphNode): Promise<void> => {
+  const readFresh = async (resources: readonly Resource[]): Promise<void> => {
     const askedMs = clock.monotonicMs();
-    await readBarrier(resource, call(), signal);
-    provenFreshMs = askedMs;
+    await readBarrier(resources, call(), signal);
+    for (const { collection } of resources) provenFreshMs.set(collection.feed, askedMs);
   };
   const evaluateOwners = async (node: GraphNode): Promise<void> => {
-    if (clock.monotonicMs() - provenFreshMs > freshForMs) await readFresh(node);
+    const concerned = onePerFeed([node.resource, ...node.owners.map(({ owner }) => owner.resource)]);
+    const isFresh = ({ collection }: Resource): boolean =>
+      clock.monotonicMs() - (provenFreshMs.get(collection.feed) ?? Number.NEGATIVE_INFINITY) <= freshForMs;
+    // The feed of one etcd has an owner before its dependent; that of another one may be behind.
+    if (concerned.length > 1 || !concerned.every(isFresh)) await readFresh(concerned);
     if (nextActionOf(node) !== 'evaluate owners') return;
     const hasDependents = graph.ownerOf(node) !== undefined;
     const verdict = evaluateDependent(node, hasDependents);
@@ -48,7 +54,7 @@ export function createWorker(options: WorkerOptions): (node: GraphNode) => Promi
   };
   const releaseOwner = async (node: GraphNode): Promise<void> => {
     // The owner has no dependents. After the barrier, memory holds every dependent that exists by now.
-    await readFresh(node);
+    await readFresh([...graph.resources]);
     if (nextActionOf(node) !== 'release finalizer') return;
     const finalizer = node.waiting === 'orphan' ? orphanFinalizer : foregroundFinalizer;
     await releaseFinalizer(node.resource, node.object, finalizer, call());

@@ -2,9 +2,9 @@
  * Deletes the content of Terminating namespaces, and finalizes a namespace when it is empty.
  *
  * From the write on that makes a namespace Terminating, nothing can be created in it: a creation is conditioned on the
- * state of its namespace. The watch cache delivers all kinds in the order of one revision, so as soon as memory holds
- * the Terminating namespace it holds everything that was ever created in it. Content therefore only becomes less, and
- * an empty namespace stays empty. Deletions carry the uid, so a later namespace of the same name is safe. Two leaders at
+ * state of its namespace. The watch cache delivers the kinds of one etcd in the order of one revision, so as soon as memory
+ * holds the Terminating namespace it holds everything that was ever created in it; in another etcd the namespace is ended
+ * first. Content therefore only becomes less, and an empty namespace stays empty. Deletions carry the uid, so a later namespace of the same name is safe. Two leaders at
  * a time, or one that loses its connection, therefore do no harm.
  */
 import { asError } from '@cluster-apiserver/base';
@@ -12,7 +12,7 @@ import { contentFinalizer, namespaceKind } from '@cluster-apiserver/kinds';
 import { type CachedObject, hasItemWithin, type Resource, type StoredObject } from '@cluster-apiserver/registry';
 import { type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
 import type { ObjectIdentity } from '../change-object.ts';
-import { readable, readBarrier } from '../memory.ts';
+import { endElsewhere, readable, readBarrier } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
 import { type ControllerContext, type ControllerOptions, type Reconciler, runController } from '../run-controller.ts';
 import { deleteContent } from './content.ts';
@@ -75,12 +75,14 @@ class NamespaceDrainer implements Reconciler {
   async reconcile(key: string): Promise<void> {
     const { api, clock, signal, log } = this.#options;
     const { call, pace } = this.#context;
-    await readBarrier(this.#namespaces, call(), signal);
+    await readBarrier([this.#namespaces], call(), signal);
     const found = terminatingNamespace(readable(this.#namespaces.collection.get(key)));
     if (!found) return;
     const namespace = found.name;
     const before = api.current;
-    const content = await deleteContent({ resources: this.#namespaced, namespace, pace, signal, call });
+    const resources = this.#namespaced;
+    const end = (held: readonly Resource[]): Promise<void> => endElsewhere(held, found, call(), signal);
+    const content = await deleteContent({ resources, namespace, pace, signal, call, home: this.#namespaces, end });
     if (content.remaining.size === 0 && content.failures.length === 0) {
       // Objects of a kind that is still being loaded, or has come meanwhile, may be in it. Its coming begins a sync.
       if (before.isLoading || api.current !== before) return;

@@ -53,7 +53,7 @@ function aggregator(
   };
   return {
     reconcile: async (key) => {
-      await readBarrier(clusterRoles, call(), signal);
+      await readBarrier([clusterRoles], call(), signal);
       const role = readable(clusterRoles.collection.get(key));
       const selectors = role && aggregated.get(key);
       if (!role || !selectors) return;

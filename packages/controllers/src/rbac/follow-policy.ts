@@ -8,7 +8,7 @@ import { type CurrentPolicy, PolicyIndex } from '@cluster-apiserver/gates';
 import { rbacGroup } from '@cluster-apiserver/model';
 import type { ApiSnapshot, CachedObject, Resource } from '@cluster-apiserver/registry';
 import { type Call, textOfItemKey } from '@cluster-apiserver/storage';
-import { followAll, isLoaded, itemsWithin } from '../memory.ts';
+import { followAll, isLoaded, itemsWithin, onePerFeed } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
 
 export interface FollowPolicyOptions {
@@ -64,7 +64,10 @@ export class FollowedPolicy {
   /** Undefined until everything has been read. */
   readonly current: CurrentPolicy = () => this.#index;
   /** Resolves when everything is known that was written before. */
-  readonly refresh = async (call: Call): Promise<void> => this.#followed[0]?.collection.waitUntilFresh(undefined, call);
+  readonly refresh = async (call: Call): Promise<void> =>
+    void (await Promise.all(
+      onePerFeed(this.#followed).map(async ({ collection }) => collection.waitUntilFresh(undefined, call)),
+    ));
 
   async close(): Promise<void> {
     this.#isClosed = true;

@@ -69,7 +69,7 @@ class TokenSecrets implements Reconciler {
   }
 
   async reconcile(key: string): Promise<void> {
-    await readBarrier(this.#secrets, this.#context.call(), this.#options.signal);
+    await readBarrier([this.#secrets, this.#accounts], this.#context.call(), this.#options.signal);
     if (!isLoaded([this.#secrets, this.#accounts])) return; // the load begins a sync
     const item = this.#secrets.collection.get(key);
     if (item?.unreadable) return; // it is enqueued when it can be read

@@ -28,7 +28,7 @@ export async function checkPolicyTypes(options: ControllerOptions): Promise<void
     followed: () => [policies],
     start: ({ enqueue, forEachKey, call }) => ({
       reconcile: async (key) => {
-        await readBarrier(policies, call(), signal);
+        await readBarrier([policies], call(), signal);
         const stored = readable(policies.collection.get(key));
         if (!stored) return;
         const policy = requireKind(stored.object, 'ValidatingAdmissionPolicy');

@@ -75,6 +75,17 @@ export interface OperationOptions {
 export interface Precondition {
   readonly key: string;
   readonly revision: number;
+  /** The object at the key. */
+  readonly whole?: Whole;
+}
+
+/** An object that others are parts of. A store that does not have it cannot compare it: it only knows that it was ended. */
+export interface Whole {
+  readonly uid: string;
+  /** That of the store that has it. */
+  readonly feed: object;
+  /** Resolves when memory has caught up with all earlier writes of that store. */
+  refresh(call: Call): Promise<void>;
 }
 
 /** A creation as the storage takes it. */
@@ -86,6 +97,10 @@ export interface AdmittedCreation {
   readonly preconditions: readonly Precondition[];
   /** Whether memory has an object of that name, or cannot know. */
   readonly mayBeTaken: () => boolean;
+  /** Of the store that it is for. */
+  readonly feed: object;
+  /** Stores it alone. */
+  readonly storeAlone: () => Promise<number>;
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Resource, StoredObject } from '@cluster-apiserver/registry';
 import { itemKey, textOfItemKey } from '@cluster-apiserver/storage';
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- stored objects were decoded by the schema of their kind
-export const asQuota = ({ object }: StoredObject): ResourceQuota => object as ResourceQuota;
+export const asQuota = ({ object }: Pick<StoredObject, 'object'>): ResourceQuota => object as ResourceQuota;
 
 /** The quotas of a namespace that count one of the names, as memory has them. */
 export function quotasCounting(

@@ -5,6 +5,7 @@ import { hasItemWithin, type LiveApi, type Resource } from '@cluster-apiserver/r
 import { itemKey } from '@cluster-apiserver/storage';
 import { findFirstRefusal, quotasCounting } from './charges.ts';
 import { NamespaceQuotas } from './namespace-quotas.ts';
+import { storeElsewhere } from './store-elsewhere.ts';
 
 /**
  * Refuses to create what exceeds a quota of its namespace. The object and the charges of its quotas are stored in one
@@ -31,7 +32,10 @@ export function createResourceQuota(api: LiveApi): AdmissionPlugin {
       if (names.length === 0) return undefined;
       return chain(requireRoom(quotas, namespace, names, context), (isCounted) =>
         isCounted && !context.dryRun
-          ? (creation) => quotasOf(namespace, quotas).store(creation, names, context)
+          ? (creation) =>
+              creation.feed === quotas.collection.feed
+                ? quotasOf(namespace, quotas).store(creation, names, context)
+                : storeElsewhere(creation, { quotas, namespace, names, context })
           : undefined,
       );
     },

@@ -109,12 +109,20 @@ export async function createAdmitted(
   for (let tries = 1; ; tries++) {
     throwIfAborted(call);
     const admitted = admit(resource, options, admission);
-    const { preconditions, store: storeWith } = admitted instanceof Promise ? await admitted : admitted;
+    const { preconditions: given, store: storeWith } = admitted instanceof Promise ? await admitted : admitted;
+    const elsewhere = given.flatMap(({ whole }) => (whole && whole.feed !== collection.feed ? whole : []));
+    const preconditions =
+      elsewhere.length === 0 ? given : given.filter(({ whole }) => !whole || whole.feed === collection.feed);
+    const within = elsewhere.length === 0 ? undefined : elsewhere.map(({ uid }) => uid);
+    const storeAlone = (): Promise<Revision> =>
+      store.create(key, value, { timeToLiveSeconds, source, preconditions, within }, call);
     try {
-      if (!storeWith) return await store.create(key, value, { timeToLiveSeconds, source, preconditions }, call);
+      if (!storeWith) return await storeAlone();
       invariant(timeToLiveSeconds === undefined, 'objects that expire are not counted');
       const mayBeTaken = nameCheck(resource, itemKey);
-      return revision(await storeWith({ key, value, source, preconditions, mayBeTaken }));
+      return revision(
+        await storeWith({ key, value, source, preconditions, mayBeTaken, feed: collection.feed, storeAlone }),
+      );
     } catch (error) {
       if (!(error instanceof PreconditionFailedError)) throw error;
       if (tries === triesMax)
@@ -125,6 +133,7 @@ export async function createAdmitted(
           { cause: error },
         );
       await collection.waitUntilFresh(error.revision, call);
+      await Promise.all(elsewhere.map((one) => one.refresh(call)));
     }
   }
 }

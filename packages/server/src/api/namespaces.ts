@@ -1,5 +1,6 @@
 import {
   asError,
+  type Call,
   callUntil,
   type Clock,
   type CleanupStack,
@@ -26,6 +27,7 @@ export interface ConnectedNamespaces extends Namespaces {
 /** The namespaces for admission, read from the watch cache. */
 export function createNamespaces(resource: Resource, clock: Clock): ConnectedNamespaces {
   const { kind, collection } = resource;
+  const refresh = async (call: Call): Promise<void> => collection.waitUntilFresh(undefined, call);
   let connected: Loopback | undefined;
   const inFlight = new Map<string, Promise<void>>();
   const createNamespace = async (name: string, trace: Span | undefined): Promise<void> => {
@@ -50,11 +52,15 @@ export function createNamespaces(resource: Resource, clock: Clock): ConnectedNam
       return (
         found && {
           terminating: found.fields?.['status.phase'] === 'Terminating',
-          precondition: { key: collection.descriptor.prefix + name, revision: found.revision },
+          precondition: {
+            key: collection.descriptor.prefix + name,
+            revision: found.revision,
+            whole: { feed: collection.feed, uid: found.uid, refresh },
+          },
         }
       );
     },
-    refresh: async (call) => collection.waitUntilFresh(undefined, call),
+    refresh,
     create: (name, call) => {
       // Concurrent requests for one namespace share its creation and a rejection. If it fails, the next request tries again.
       const others = inFlight.get(name);

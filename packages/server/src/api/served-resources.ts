@@ -1,4 +1,4 @@
-import type { CleanupStack } from '@cluster-apiserver/base';
+import { type CleanupStack, requireValue } from '@cluster-apiserver/base';
 import type { FeatureGates } from '@cluster-apiserver/config';
 import { namespaceKind } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model/kind';
@@ -7,16 +7,18 @@ import type { EtcdClient } from '@cluster-apiserver/storage';
 import type { Metrics } from '@cluster-apiserver/telemetry';
 import type { ServerContext } from '../configuration/context.ts';
 import { openEncryption } from '../storage/encryption.ts';
-import { addStorageChecks } from '../observability/health.ts';
+import { addOverrideChecks, addStorageChecks } from '../observability/health.ts';
+import { holdsKind } from '../storage/etcd-overrides.ts';
 import type { StorageSettings } from '../storage/storage-settings.ts';
 import { type ConnectedNamespaces, createNamespaces } from './namespaces.ts';
-import { createWatchCacheReporter, openStorage } from '../storage/etcd-storage.ts';
-import { createReadMeasures, publishWatchCache } from '../storage/watch-cache-measures.ts';
+import { createWatchCacheReporter, type OpenEtcd, openStorage } from '../storage/etcd-storage.ts';
+import { createReadMeasures, publishWatchCaches } from '../storage/watch-cache-measures.ts';
 
 /** The kinds with their objects: etcd, encryption, the watch cache and the registry. */
 export interface ServedResources {
   readonly api: ServedApi;
-  readonly client: EtcdClient;
+  /** Of all etcds; the first one is that of most kinds, and of the server itself. */
+  readonly clients: readonly [EtcdClient, ...EtcdClient[]];
   /** Resolves when the watch cache has been filled for the first time. */
   readonly filled: Promise<void>;
   /** Undefined if namespaces are not served. */
@@ -34,27 +36,35 @@ export async function openResources(
   const { clock, random } = environment;
   const storedKinds = new StoredKinds(settings.keyPrefix);
   const { transformer, onChange } = await openEncryption(settings.encryption, storedKinds, context, cleanup);
-  const { client, store, measures } = await openStorage(settings, { storedKinds, transformer }, context, cleanup);
-  const { api, cache, retryUnreadable } = openRegistry({
+  const [main, ...others] = await openStorage(settings, { storedKinds, transformer }, context, cleanup);
+  const followed = (etcd: OpenEtcd) => ({
+    store: etcd.store,
+    report: createWatchCacheReporter(log, etcd),
+    holds: (kind: Kind) => holdsKind(etcd, kind),
+  });
+  const { api, cache, otherCaches, retryUnreadable } = openRegistry({
     kinds,
     storedKinds,
-    store,
+    ...followed(main),
+    others: others.map(followed),
     clock,
     random,
-    report: createWatchCacheReporter(log, measures),
     stallMs: settings.electionTimeoutMs,
     shardedReads: gates.enabled('ShardedListAndWatch'),
     readMeasures: createReadMeasures(metrics),
   });
-  cleanup.defer('watch cache', () => cache.close());
+  const caches = [cache, ...otherCaches];
+  cleanup.defer('watch caches', async () => void (await Promise.all(caches.map((one) => one.close()))));
   dropSeriesOfRemoved(metrics, api);
-  publishWatchCache(metrics, cache, api, client);
+  const cached = caches.map((one, index) => ({ ...requireValue([main, ...others][index]), cache: one, clock }));
+  publishWatchCaches(metrics, api, cached);
   onChange(retryUnreadable);
-  addStorageChecks(health, { client, cache, clock });
+  addStorageChecks(health, { ...main, cache, clock });
+  for (const [index, one] of cached.slice(1).entries()) addOverrideChecks(health, index, one);
   const namespaceResource = api.current.ofVersion(namespaceKind);
   return {
     api,
-    client,
+    clients: [main.client, ...others.map(({ client }) => client)],
     filled: cache.firstLoad,
     namespaces: namespaceResource && createNamespaces(namespaceResource, clock),
   };

@@ -9,7 +9,8 @@ import { retryUntilDone } from '../retry-until-done.ts';
 import { requireLeadership } from './require-leadership.ts';
 
 export interface ControllerDependencies {
-  readonly client: EtcdClient;
+  /** Of all etcds; the first one has the key of the leader. */
+  readonly clients: readonly [EtcdClient, ...EtcdClient[]];
   readonly api: LiveApi;
   /** Prefix of the keys of the servers themselves. */
   readonly ownPrefix: string;
@@ -27,7 +28,7 @@ const pauses = { firstMs: 1_000, maxMs: 60_000 };
  */
 export function startControllers(
   { chosen }: ControllerSettings,
-  { client, api, ownPrefix, compactionIntervalMs, services }: ControllerDependencies,
+  { clients, api, ownPrefix, compactionIntervalMs, services }: ControllerDependencies,
   { environment, log, metrics }: ServerContext,
   cleanup: CleanupStack,
 ): () => void {
@@ -69,7 +70,7 @@ export function startControllers(
     controllersLog.info('stopped controllers', { reason: String(signal.reason) });
   };
   const election = new Election({
-    client,
+    client: clients[0],
     key: `${ownPrefix}election/leader`,
     identity: random.uuid(),
     lead,
@@ -91,8 +92,10 @@ export function startControllers(
   );
   cleanup.defer('controllers', () => election.close());
   const resign = (): void => void election.close();
-  const compaction = openCompaction(compactionIntervalMs, client, election, log);
-  if (compaction) cleanup.defer('compaction', () => compaction.close());
+  for (const client of clients) {
+    const compaction = openCompaction(compactionIntervalMs, client, election, log);
+    if (compaction) cleanup.defer('compaction', () => compaction.close());
+  }
   return resign;
 }
 

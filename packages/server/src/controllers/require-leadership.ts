@@ -15,6 +15,7 @@ export function requireLeadership(store: Store, leading: () => boolean): Store {
     list: (...read) => store.list(...read),
     create: async (...write) => (checkLeadership(), store.create(...write)),
     update: async (...write) => (checkLeadership(), store.update(...write)),
+    end: async (...write) => (checkLeadership(), store.end(...write)),
     delete: async (...write) => (checkLeadership(), store.delete(...write)),
   };
 }

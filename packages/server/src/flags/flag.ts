@@ -59,7 +59,7 @@ export const etcdUrls = (help: string, defaultValue: string): Flag<readonly stri
     expected: 'a list of URLs such as http://127.0.0.1:2379, separated by commas',
   };
 };
-function toEtcdUrl(member: string): string | undefined {
+export function toEtcdUrl(member: string): string | undefined {
   const isBare = !member.includes('://');
   const address = isBare ? `http://${member}` : member;
   const url = URL.parse(address);

@@ -86,6 +86,34 @@ export function addStorageChecks(
   });
 }
 
+/**
+ * The etcd of some kinds, by its number among the overrides. /readyz only waits for the first load of its objects, and not
+ * for an etcd that does not answer: the replica serves all other kinds, and no other replica could serve these.
+ */
+export function addOverrideChecks(
+  health: Health,
+  number: number,
+  { client, cache, clock }: { readonly client: EtcdClient; readonly cache: WatchCacheState; readonly clock: Clock },
+): void {
+  health.add({
+    name: `etcd-override-${number}`,
+    endpoints: ['healthz'],
+    check: async () => {
+      const call = callUntil(clock.monotonicMs() + etcdTimeoutMs);
+      await client.readLatestRevision(call);
+      await client.checkRefusals(call);
+      if (!cache.isSynced) throw new Error('the watch cache is being filled', { cause: cache.syncError });
+    },
+  });
+  health.add({
+    name: `etcd-override-readiness-${number}`,
+    endpoints: ['readyz'],
+    check: () => {
+      if (!cache.isSynced && cache.syncError === undefined) throw new Error('the watch cache is being filled');
+    },
+  });
+}
+
 interface WatchCacheState {
   readonly isSynced: boolean;
   readonly syncError: unknown;

@@ -6,22 +6,32 @@ import type { Metrics } from '@cluster-apiserver/telemetry';
 const pollMs = 30_000;
 const timeoutMs = 5_000;
 
-/** Publishes the database size until the returned function is called. The last value stays while etcd does not respond. */
-export function publishDatabaseSize(
+/** Publishes the database sizes until the returned function is called. The last value stays while etcd does not respond. */
+export function publishDatabaseSizes(
   metrics: Metrics,
-  client: Pick<EtcdClient, 'clock' | 'readDatabaseBytes'>,
+  etcds: readonly { readonly id: string; readonly client: Pick<EtcdClient, 'clock' | 'readDatabaseBytes'> }[],
 ): () => void {
-  const { clock } = client;
   const size = metrics.gauge({
     name: 'apiserver_storage_size_bytes',
     help: 'Size of the storage database file physically allocated in bytes.',
-    labels: { storage_cluster_id: [clusterId] },
+    labels: { storage_cluster_id: etcds.map(({ id }) => id) },
   });
+  const stops = etcds.map(({ id, client }) => pollSize(client, (bytes) => size.set({ storage_cluster_id: id }, bytes)));
+  return () => {
+    for (const stop of stops) stop();
+  };
+}
+
+function pollSize(
+  client: Pick<EtcdClient, 'clock' | 'readDatabaseBytes'>,
+  publish: (bytes: number) => void,
+): () => void {
+  const { clock } = client;
   let cancel: (() => void) | undefined;
   let isOver = false;
   const poll = async (): Promise<void> => {
     await client.readDatabaseBytes(callUntil(clock.monotonicMs() + timeoutMs)).then(
-      (bytes) => size.set({ storage_cluster_id: clusterId }, bytes),
+      publish,
       () => {}, // the client itself reports an etcd that cannot be reached
     );
     if (!isOver) cancel = clock.after(pollMs, () => void poll());
@@ -32,6 +42,3 @@ export function publishDatabaseSize(
     cancel?.();
   };
 }
-
-/** kube-apiserver numbers its etcd clusters; this server has one. */
-const clusterId = 'etcd-0';

@@ -19,24 +19,44 @@ test.each<{ readonly act: (measures: StorageMeasures) => void; readonly series: 
     act: ({ operationEnded }) => operationEnded('create', '/registry/events/n/a', 0.01, true),
     series: 'etcd_request_errors_total{operation="create",group="",resource="events"} 1',
   },
-  { act: ({ attemptEnded }) => attemptEnded('lost'), series: 'etcd_client_attempts_total{outcome="lost"} 1' },
-  { act: ({ attemptMaybeApplied }) => attemptMaybeApplied(), series: 'etcd_client_write_doubts_total 1' },
-  { act: ({ writeOutcomeUnknown }) => writeOutcomeUnknown(), series: 'etcd_client_writes_left_in_doubt_total 1' },
-  { act: ({ attemptFenced }) => attemptFenced(), series: 'etcd_client_fences_total 1' },
-  { act: ({ connectionVerified }) => connectionVerified(), series: 'etcd_client_connections_total 1' },
-  { act: ({ refusedForSpace }) => refusedForSpace(), series: 'etcd_client_writes_out_of_space_total 1' },
+  {
+    act: ({ attemptEnded }) => attemptEnded('lost'),
+    series: 'etcd_client_attempts_total{storage_cluster_id="etcd-0",outcome="lost"} 1',
+  },
+  {
+    act: ({ attemptMaybeApplied }) => attemptMaybeApplied(),
+    series: 'etcd_client_write_doubts_total{storage_cluster_id="etcd-0"} 1',
+  },
+  {
+    act: ({ writeOutcomeUnknown }) => writeOutcomeUnknown(),
+    series: 'etcd_client_writes_left_in_doubt_total{storage_cluster_id="etcd-0"} 1',
+  },
+  { act: ({ attemptFenced }) => attemptFenced(), series: 'etcd_client_fences_total{storage_cluster_id="etcd-0"} 1' },
+  {
+    act: ({ connectionVerified }) => connectionVerified(),
+    series: 'etcd_client_connections_total{storage_cluster_id="etcd-0"} 1',
+  },
+  {
+    act: ({ refusedForSpace }) => refusedForSpace(),
+    series: 'etcd_client_writes_out_of_space_total{storage_cluster_id="etcd-0"} 1',
+  },
   {
     act: ({ watchEnded }) => watchEnded('refusal'),
-    series: 'etcd_client_watch_interruptions_total{cause="refusal"} 1',
+    series: 'etcd_client_watch_interruptions_total{storage_cluster_id="etcd-0",cause="refusal"} 1',
   },
   {
     act: ({ historyReplaced }) => historyReplaced('revision'),
-    series: 'etcd_history_replaced_total{reason="revision"} 1',
+    series: 'etcd_history_replaced_total{storage_cluster_id="etcd-0",reason="revision"} 1',
   },
-  { act: ({ cacheLost }) => cacheLost(), series: 'apiserver_watch_cache_reinitializations_total 1' },
+  {
+    act: ({ cacheLost }) => cacheLost(),
+    series: 'apiserver_watch_cache_reinitializations_total{storage_cluster_id="etcd-0"} 1',
+  },
 ])('$series', async ({ act, series }) => {
   const metrics = createMetrics({ ofProcess: false });
-  const measures = createEtcdMeasures(metrics, new StoredKinds('/registry', kinds({ eventLifetimeSeconds: 60 })));
+  const measures = createEtcdMeasures(metrics, new StoredKinds('/registry', kinds({ eventLifetimeSeconds: 60 })), [
+    'etcd-0',
+  ])('etcd-0');
   act(measures);
   expect((await exposed(metrics)).split('\n')).toContain(series);
 });
@@ -55,7 +75,8 @@ test('kinds of different groups with one plural have series of their own', async
   const measures = createEtcdMeasures(
     metrics,
     new StoredKinds('/registry', [namesake, ...kinds({ eventLifetimeSeconds: 60 })]),
-  );
+    ['etcd-0'],
+  )('etcd-0');
   measures.operationEnded('get', '/registry/events/n/a', 0.01, false);
   measures.operationEnded('get', '/registry/events.other.example/n/a', 0.01, false);
   const lines = (await exposed(metrics)).split('\n');

@@ -21,8 +21,13 @@ interface OperationSeries {
   readonly observeSeconds: Observe;
 }
 
-/** Metrics of the etcd client, under the names of kube-apiserver where it has them. */
-export function createEtcdMeasures(metrics: Metrics, storedKinds: StoredKinds): StorageMeasures {
+/** Metrics of the clients of these etcds, by their ids, under the names of kube-apiserver where it has them. */
+export function createEtcdMeasures(
+  metrics: Metrics,
+  storedKinds: StoredKinds,
+  ids: readonly string[],
+): (id: string) => StorageMeasures {
+  const clusters = { storage_cluster_id: ids };
   // Label values come from the keys of this server, so their number is bounded.
   const labels = { operation: operations, group: 'any', resource: 'any' } as const;
   const duration = metrics.histogram({
@@ -44,47 +49,53 @@ export function createEtcdMeasures(metrics: Metrics, storedKinds: StoredKinds): 
   const attempts = metrics.counter({
     name: 'etcd_client_attempts_total',
     help: 'Number of attempts at one member of etcd, by outcome.',
-    labels: { outcome: ['answered', 'refused', 'lost', 'unsent'] },
+    labels: { ...clusters, outcome: ['answered', 'refused', 'lost', 'unsent'] },
   });
   const doubts = metrics.counter({
     name: 'etcd_client_write_doubts_total',
     help: 'Number of attempts to write that ended without an answer and may have been applied.',
+    labels: clusters,
   });
   const leftInDoubt = metrics.counter({
     name: 'etcd_client_writes_left_in_doubt_total',
     help: 'Number of writes answered with 504 because it could not be determined whether they were applied.',
+    labels: clusters,
   });
   const fences = metrics.counter({
     name: 'etcd_client_fences_total',
     help: 'Number of create attempts in doubt that were fenced off.',
+    labels: clusters,
   });
   const connections = metrics.counter({
     name: 'etcd_client_connections_total',
     help: 'Number of connections to members of etcd that were opened and verified.',
+    labels: clusters,
   });
   const watches = metrics.counter({
     name: 'etcd_client_watch_interruptions_total',
     help: 'Number of etcd watches that ended, by cause.',
-    labels: { cause: ['loss', 'refusal'] },
+    labels: { ...clusters, cause: ['loss', 'refusal'] },
   });
   const full = metrics.counter({
     name: 'etcd_client_writes_out_of_space_total',
     help: 'Number of writes that etcd refused because it is out of space.',
+    labels: clusters,
   });
   const replaced = metrics.counter({
     name: 'etcd_history_replaced_total',
     help: 'Number of times that etcd was found restored, rebuilt or swapped, by what revealed it.',
-    labels: { reason: ['cluster id', 'revision', 'content', 'compacted'] },
+    labels: { ...clusters, reason: ['cluster id', 'revision', 'content', 'compacted'] },
   });
   const lost = metrics.counter({
     name: 'apiserver_watch_cache_reinitializations_total',
     help: 'Number of times that the watch cache lost its watch and lists all objects again.',
+    labels: clusters,
   });
   const spaceAlarm = metrics.gauge({
     name: 'etcd_out_of_space',
     help: 'Whether etcd refuses writes other than deletions because its space is used up: 1 if so, else 0.',
+    labels: clusters,
   });
-  spaceAlarm.set({}, 0);
   const labelsOf = (operation: EtcdOperation, of: Kind | string) =>
     typeof of === 'string'
       ? { operation, group: '', resource: of }
@@ -104,25 +115,30 @@ export function createEtcdMeasures(metrics: Metrics, storedKinds: StoredKinds): 
     }
     return series;
   };
-  const countAnswered = attempts.series({ outcome: 'answered' });
-  return {
-    operationEnded: (operation, key, seconds, failed) => {
-      const of = storedKinds.ofKey(key) ?? otherName(key.slice(storedKinds.keyPrefix.length + 1));
-      const { count, observeSeconds } = seriesOf(operation, of);
-      count();
-      observeSeconds(seconds);
-      if (failed) errors.add(labelsOf(operation, of));
-    },
-    attemptEnded: (outcome) => (outcome === 'answered' ? countAnswered() : attempts.add({ outcome })),
-    attemptMaybeApplied: () => doubts.add({}),
-    writeOutcomeUnknown: () => leftInDoubt.add({}),
-    attemptFenced: () => fences.add({}),
-    connectionVerified: () => connections.add({}),
-    refusedForSpace: () => full.add({}),
-    watchEnded: (cause) => watches.add({ cause }),
-    historyReplaced: (reason) => replaced.add({ reason }),
-    cacheLost: () => lost.add({}),
-    isFull: (isFull) => spaceAlarm.set({}, isFull ? 1 : 0),
+  return (id) => {
+    const at = { storage_cluster_id: id };
+    spaceAlarm.set(at, 0);
+    for (const counter of [doubts, leftInDoubt, fences, connections, full, lost]) counter.add(at, 0);
+    const countAnswered = attempts.series({ ...at, outcome: 'answered' });
+    return {
+      operationEnded: (operation, key, seconds, failed) => {
+        const of = storedKinds.ofKey(key) ?? otherName(key.slice(storedKinds.keyPrefix.length + 1));
+        const { count, observeSeconds } = seriesOf(operation, of);
+        count();
+        observeSeconds(seconds);
+        if (failed) errors.add(labelsOf(operation, of));
+      },
+      attemptEnded: (outcome) => (outcome === 'answered' ? countAnswered() : attempts.add({ ...at, outcome })),
+      attemptMaybeApplied: () => doubts.add(at),
+      writeOutcomeUnknown: () => leftInDoubt.add(at),
+      attemptFenced: () => fences.add(at),
+      connectionVerified: () => connections.add(at),
+      refusedForSpace: () => full.add(at),
+      watchEnded: (cause) => watches.add({ ...at, cause }),
+      historyReplaced: (reason) => replaced.add({ ...at, reason }),
+      cacheLost: () => lost.add(at),
+      isFull: (isFull) => spaceAlarm.set(at, isFull ? 1 : 0),
+    };
   };
 }
 

@@ -55,7 +55,7 @@ async function openWithFiles() {
   const metrics = createMetrics({ ofProcess: false });
   const records = createFileRecords(clock, metrics);
   const context = { environment, metrics, log, records, certificates: createCertificateMeasures(metrics) };
-  const { client } = await openStorage(
+  const [{ client }] = await openStorage(
     readSettings(storageSettingsOf, flags),
     { transformer: identity, storedKinds: new StoredKinds('/registry') },
     context as never, // it uses no more of it

@@ -11,45 +11,63 @@ import {
 } from '@cluster-apiserver/storage';
 import { createOutages, type Log } from '@cluster-apiserver/telemetry';
 import type { ServerContext } from '../configuration/context.ts';
-import { publishDatabaseSize } from './database-size.ts';
+import { publishDatabaseSizes } from './database-size.ts';
 import { createEtcdMeasures, type StorageMeasures } from './etcd-measures.ts';
 import { followEtcdCredentials } from './etcd-credentials.ts';
+import type { EtcdSettings } from './etcd-overrides.ts';
 import type { StorageSettings } from './storage-settings.ts';
 
-/** The etcd client, and the store that encrypts values. */
+/** An open etcd: its client, and the store that encrypts values. */
+export interface OpenEtcd extends EtcdSettings {
+  readonly client: EtcdClient;
+  readonly store: FollowedStore;
+  readonly measures: StorageMeasures;
+}
+
+/** Opens all etcds, in their order. They share credentials, encryption and metrics. */
 export async function openStorage(
   settings: StorageSettings,
   { storedKinds, transformer }: { readonly storedKinds: StoredKinds; readonly transformer: Transformer },
   context: ServerContext,
   cleanup: CleanupStack,
-): Promise<{ client: EtcdClient; store: FollowedStore; measures: StorageMeasures }> {
-  const { endpoints, electionTimeoutMs, ownPrefix } = settings;
+): Promise<readonly [OpenEtcd, ...OpenEtcd[]]> {
+  const { etcds, electionTimeoutMs, ownPrefix } = settings;
   const { environment, metrics, log } = context;
-  const measures = createEtcdMeasures(metrics, storedKinds);
-  const etcdLog = log.withName('etcd');
+  const measuresOf = createEtcdMeasures(
+    metrics,
+    storedKinds,
+    etcds.map(({ id }) => id),
+  );
   const { clock, random, connectEtcd } = environment;
   const credentials = await followEtcdCredentials(settings, context, cleanup);
-  const client = new EtcdClient({
-    endpoints,
-    connect: connectEtcd(clock, credentials, { electionTimeoutMs }),
-    clock,
-    random,
-    // Below the prefix: the etcd user may have permissions for that only.
-    probeKey: `${ownPrefix}head`,
-    electionTimeoutMs,
-    measures,
-    report: createEtcdReporter(etcdLog, clock, measures),
-  });
-  cleanup.defer('etcd', () => client.close());
-  cleanup.defer('size of etcd', publishDatabaseSize(metrics, client));
-  return { client, store: new EtcdStore({ client, transformer, internalPrefix: ownPrefix }), measures };
+  const open = (etcd: EtcdSettings): OpenEtcd => {
+    const { id, endpoints } = etcd;
+    const measures = measuresOf(id);
+    const client = new EtcdClient({
+      endpoints,
+      connect: connectEtcd(clock, credentials, { electionTimeoutMs }),
+      clock,
+      random,
+      // Below the prefix: the etcd user may have permissions for that only.
+      probeKey: `${ownPrefix}head`,
+      electionTimeoutMs,
+      measures,
+      report: createEtcdReporter(log.withName(etcd === etcds[0] ? 'etcd' : id), clock, measures),
+    });
+    cleanup.defer(id, () => client.close());
+    return { ...etcd, client, store: new EtcdStore({ client, transformer, internalPrefix: ownPrefix }), measures };
+  };
+  const [first, ...others] = etcds;
+  const opened = [open(first), ...others.map(open)] as const;
+  cleanup.defer('size of etcd', publishDatabaseSizes(metrics, opened));
+  return opened;
 }
 
 function createEtcdReporter(log: Log, clock: Clock, measures: StorageMeasures): (event: EtcdEvent) => void {
   const outages = createOutages(log, clock, {
     severity: 'error',
     began: 'etcd unreachable; rejecting requests until it recovers',
-    remedy: 'check that a majority of the members of --etcd-servers runs and answers: docs/runbooks.md',
+    remedy: 'check that a majority of its members runs and answers: docs/runbooks.md',
     ended: 'etcd reachable again',
   });
   return (event) => {
@@ -80,7 +98,7 @@ function reportState(event: StateEvent, log: Log, measures: StorageMeasures): vo
     case 'foreign member':
       return log.error(
         'etcd endpoint belongs to another cluster than the others; ignoring it',
-        'correct --etcd-servers, or rebuild the member as one of this cluster: docs/backup.md',
+        'correct --etcd-servers or --etcd-servers-overrides, or rebuild the member as one of this cluster: docs/backup.md',
         {
           endpoint: event.endpoint,
         },
@@ -129,46 +147,39 @@ function reportReplacement({ reason, before, now }: HistoryReplaced, log: Log): 
   else
     log.error(
       'etcd was restored, rebuilt or swapped; expiring all watches and rejecting requests until the watch cache is rebuilt',
-      'nothing after an intended restore; otherwise check --etcd-servers and the data of each member: docs/backup.md',
+      'nothing after an intended restore; otherwise check --etcd-servers, --etcd-servers-overrides and the data of each member: docs/backup.md',
       { reason, revisionBefore: before, revisionNow: now },
     );
 }
 
 export const createWatchCacheReporter =
-  (log: Log, measures: StorageMeasures) =>
+  (server: Log, { id, resources, measures }: Pick<OpenEtcd, 'id' | 'resources' | 'measures'>) =>
   (event: WatchCacheEvent): void => {
+    const log = server.withName(resources.size === 0 ? 'watch-cache' : `watch-cache-of-${id}`);
     switch (event.type) {
       case 'loaded': {
         const { items, revision, tookMs } = event;
-        return log
-          .withName('watch-cache')
-          .info('watch cache ready', { objects: items, revision, tookMs: Math.round(tookMs) });
+        return log.info('watch cache ready', { objects: items, revision, tookMs: Math.round(tookMs) });
       }
       case 'suspended':
-        return log
-          .withName('watch-cache')
-          .error(
-            'objects cannot be loaded; rejecting reads of them',
-            'configure the key that encrypted them, or repair the KMS plugin: docs/encryption.md',
-            {
-              prefix: event.prefix,
-              error: asError(event.cause),
-            },
-          );
+        return log.error(
+          'objects cannot be loaded; rejecting reads of them',
+          'configure the key that encrypted them, or repair the KMS plugin: docs/encryption.md',
+          {
+            prefix: event.prefix,
+            error: asError(event.cause),
+          },
+        );
       case 'collection loaded':
-        return log
-          .withName('watch-cache')
-          .info('objects loaded', { prefix: event.prefix, objects: event.items, revision: event.revision });
+        return log.info('objects loaded', { prefix: event.prefix, objects: event.items, revision: event.revision });
       case 'history replaced':
         return measures.historyReplaced(event.reason);
       case 'lost':
         measures.cacheLost();
-        return log
-          .withName('watch-cache')
-          .warn(
-            'watch cache lost its watch; listing all objects again',
-            'nothing if it is rare; otherwise raise the interval of compactions or check the disks of etcd: docs/runbooks.md',
-            { error: asError(event.cause) },
-          );
+        return log.warn(
+          'watch cache lost its watch; listing all objects again',
+          'nothing if it is rare; otherwise raise the interval of compactions or check the disks of etcd: docs/runbooks.md',
+          { error: asError(event.cause) },
+        );
     }
   };

@@ -2,6 +2,7 @@ import { fileOf } from '../files/flag-files.ts';
 import { certificateFilesOf } from '../files/pem-files.ts';
 import { type FlagValues, isGiven } from '../flags/flag.ts';
 import type { etcdFlags } from './etcd-flags.ts';
+import { etcdsOf } from './etcd-overrides.ts';
 
 export type StorageSettings = ReturnType<typeof storageSettingsOf>;
 
@@ -16,7 +17,8 @@ export function storageSettingsOf(values: FlagValues<typeof etcdFlags>, problems
     problems.push(`--${encryptionFlag}: the path is empty; leave out the flag to store everything unencrypted`);
   else if (!encryptionFile && reloads) problems.push(`--${encryptionFlag}-automatic-reload: needs --${encryptionFlag}`);
   return {
-    endpoints: values['etcd-servers'],
+    /** The first one holds the kinds that none of the others does. */
+    etcds: etcdsOf(values, problems),
     /** Of the keys of all kinds, such as /registry. */
     keyPrefix,
     /** Of the keys of the servers themselves. They share the prefix so that one watch also sees them. */

@@ -5,7 +5,7 @@ import { openRegistry, type Resource, StoredKinds } from '@cluster-apiserver/reg
 import { type EtcdClient, RevisionTooLargeError, revision } from '@cluster-apiserver/storage';
 import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
 import { createMetrics } from '@cluster-apiserver/telemetry';
-import { publishWatchCache, createReadMeasures } from './watch-cache-measures.ts';
+import { publishWatchCaches, createReadMeasures } from './watch-cache-measures.ts';
 import { exposed } from '@cluster-apiserver/testkit/exposition';
 
 const call = callUntil(Number.POSITIVE_INFINITY);
@@ -19,13 +19,13 @@ test.each([
   const metrics = createMetrics({ ofProcess: false });
   const client = { history: { revision: known } } as EtcdClient; // nothing else of it is read
   const cache = { currentRevision: revision(currentRevision), progressAgeMs: 2_500, waitingReads: 3 };
-  publishWatchCache(metrics, cache, { current: { stored: [] } } as never, client);
+  publishWatchCaches(metrics, { current: { stored: [] } } as never, [{ id: 'etcd-0', client, cache }]);
   const lines = (await exposed(metrics)).split('\n');
   expect(lines).toEqual(
     expect.arrayContaining([
-      `apiserver_watch_cache_revision_lag ${lag}`,
-      'apiserver_watch_cache_progress_age_seconds 2.5',
-      'apiserver_watch_cache_waiting_reads 3',
+      `apiserver_watch_cache_revision_lag{storage_cluster_id="etcd-0"} ${lag}`,
+      'apiserver_watch_cache_progress_age_seconds{storage_cluster_id="etcd-0"} 2.5',
+      'apiserver_watch_cache_waiting_reads{storage_cluster_id="etcd-0"} 3',
     ]),
   );
 });

@@ -46,29 +46,33 @@ export function createReadMeasures(metrics: Metrics): (kind: Kind) => ReadMeasur
   };
 }
 
-/** Lag and content of the watch cache. */
-export function publishWatchCache(
-  metrics: Metrics,
-  cache: Pick<Registry['cache'], 'currentRevision' | 'progressAgeMs' | 'waitingReads'>,
-  api: LiveApi,
-  client: Pick<EtcdClient, 'history'>,
-): void {
-  const publish = (name: string, help: string, read: () => number): void =>
-    metrics.readAtScrape('gauge', { name, help }, () => [{ labels: {}, value: read() }]);
+/** An etcd with its watch cache. */
+interface CachedEtcd {
+  readonly id: string;
+  readonly client: Pick<EtcdClient, 'history'>;
+  readonly cache: Pick<Registry['cache'], 'currentRevision' | 'progressAgeMs' | 'waitingReads'>;
+}
+
+/** Lag and content of the watch caches. */
+export function publishWatchCaches(metrics: Metrics, api: LiveApi, etcds: readonly CachedEtcd[]): void {
+  const publish = (name: string, help: string, read: (etcd: CachedEtcd) => number): void =>
+    metrics.readAtScrape<'storage_cluster_id'>('gauge', { name, help, labels: ['storage_cluster_id'] }, () =>
+      etcds.map((etcd) => ({ labels: { storage_cluster_id: etcd.id }, value: read(etcd) })),
+    );
   publish(
     'apiserver_watch_cache_revision_lag',
     'Revisions by which the watch cache is behind the latest one reported by etcd.',
-    () => Math.max(0, client.history.revision - cache.currentRevision),
+    ({ client, cache }) => Math.max(0, client.history.revision - cache.currentRevision),
   );
   publish(
     'apiserver_watch_cache_progress_age_seconds',
     'Seconds since etcd last reported a change or its progress to the watch cache.',
-    () => cache.progressAgeMs / 1000,
+    ({ cache }) => cache.progressAgeMs / 1000,
   );
   publish(
     'apiserver_watch_cache_waiting_reads',
     'Reads that wait for the watch cache to catch up with etcd.',
-    () => cache.waitingReads,
+    ({ cache }) => cache.waitingReads,
   );
   publishResources(metrics, () => api.current.stored);
 }

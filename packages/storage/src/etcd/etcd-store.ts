@@ -31,6 +31,9 @@ import type { EtcdCall } from './retrying-call.ts';
 import { readValue } from './values.ts';
 import { type KeyValue, type OtherKey, range } from './wire/key-value.ts';
 
+/** Longer by far than the cache of a replica that serves may be behind. */
+const endedSeconds = 86_400;
+
 export interface EtcdStoreOptions {
   readonly client: EtcdClient;
   readonly transformer: Transformer;
@@ -109,6 +112,17 @@ export class EtcdStore implements FollowedStore {
     });
   }
 
+  async end(whole: string, call: Call): Promise<void> {
+    const options = { timeToLiveSeconds: endedSeconds };
+    await this.create(this.#endKey(whole), Buffer.from('{}'), options, call).catch((error: unknown) => {
+      if (!(error instanceof KeyExistsError)) throw error;
+    });
+  }
+
+  #endKey(whole: string): string {
+    return `${this.#internalPrefix}ended/${whole}`;
+  }
+
   watch(
     prefix: string,
     after: Revision,
@@ -168,7 +182,9 @@ export class EtcdStore implements FollowedStore {
     await Promise.resolve();
     // Encrypted once for all attempts, because the write is recognised by its bytes.
     const stored = await awaitBeforeDeadline(this.#transformer.toStorage(value, key, traced.trace), traced, clock);
-    const { timeToLiveSeconds, preconditions } = options;
+    const { timeToLiveSeconds, preconditions: given, within } = options;
+    const ends = within?.map((whole) => ({ key: this.#endKey(whole), revision: 0 }));
+    const preconditions = ends ? [...(given ?? []), ...ends] : given;
     const others =
       !preconditions || preconditions.every(isUnwritten)
         ? preconditions

@@ -4,6 +4,7 @@ import {
   CollectionSuspendedError,
   RevisionReplacedError,
   RevisionTooLargeError,
+  StorageUnavailableError,
 } from '../errors.ts';
 import { type Revision, zeroRevision } from '../revision.ts';
 import type { Call, FollowedStore } from '../store.ts';
@@ -73,6 +74,11 @@ export class Collection<Item extends CacheItem> {
 
   get descriptor(): CollectionDescriptor<Item> {
     return this.#state.descriptor;
+  }
+
+  /** The same object for all collections of one store: their changes have one order, and their revisions can be compared. */
+  get feed(): object {
+    return this.#freshness;
   }
 
   /** The memory contains all changes up to this revision. */
@@ -153,9 +159,10 @@ export class Collection<Item extends CacheItem> {
     return this.#state.contents.get(key);
   }
 
-  /** The present state. */
+  /** The present state. Throws while it is not served, and before it has been loaded. */
   view(): View<Item> {
     this.requireServed();
+    if (!this.isReady) throw new StorageUnavailableError('the objects have not been loaded yet');
     return { ...this.#state.contents.view(), revision: this.currentRevision };
   }
 

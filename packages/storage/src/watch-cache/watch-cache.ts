@@ -10,6 +10,7 @@ import {
   invariant,
   type Loop,
   loopOf,
+  onAbort,
   Places,
   type Random,
   sleep,
@@ -73,6 +74,8 @@ export class WatchCache<Item extends CacheItem> {
   /** The watch delivers thousands of entries at once. */
   readonly #loop: Loop;
   readonly #firstLoad = Promise.withResolvers<void>();
+  /** Aborted when the store cannot be read any more. */
+  #lost = new AbortController();
   readonly #closing = new AbortController();
   readonly #stopListening: () => void;
   readonly #running: Promise<void>;
@@ -127,16 +130,23 @@ export class WatchCache<Item extends CacheItem> {
   }
 
   /**
-   * Adds a collection while the others are served. Resolves when it is loaded, which takes until its keys are available;
-   * rejects with a CollectionDetachedError if it is detached before. Its prefix ends with a slash, and neither contains nor
+   * Adds a collection while the others are served. Resolves when it is loaded, which takes until its keys are available, or
+   * when the store cannot be read: then reads of the collection say so. Rejects with a CollectionDetachedError if it is
+   * detached before. Its prefix ends with a slash, and neither contains nor
    * is contained in that of another collection.
    */
   async attach(descriptor: CollectionDescriptor<Item>): Promise<Collection<Item>> {
     const { state, collection } = this.#add(descriptor);
     // Otherwise the load of all collections includes it, or is followed by its own.
     if (this.#isSynced) this.#loads.begin(state);
-    await state.firstLoad;
+    await this.#untilLost(state.firstLoad);
     return collection;
+  }
+
+  async #untilLost(loading: Promise<void>): Promise<void> {
+    const lost = Promise.withResolvers<void>();
+    const stopListening = onAbort(this.#lost.signal, lost.resolve);
+    await Promise.race([loading, lost.promise]).finally(stopListening);
   }
 
   /** Ends the collection of a prefix: its reads fail, and its subscribers are reset for the last time. */
@@ -192,6 +202,7 @@ export class WatchCache<Item extends CacheItem> {
           // Reported once, and not with every failed attempt to load again.
           if (String(cause) !== String(this.#syncError)) report({ type: 'lost', cause });
           this.#syncError = cause;
+          this.#lost.abort();
         }
       }
       await sleep(clock, pauses.nextMs(), signal).catch(() => {}); // ends early when the server closes
@@ -231,6 +242,7 @@ export class WatchCache<Item extends CacheItem> {
     this.#freshness.setLoaded(at);
     this.#isSynced = true;
     this.#syncError = undefined;
+    this.#lost = new AbortController();
     report({ type: 'loaded', items, revision: at, tookMs: clock.monotonicMs() - startedMs });
     this.#firstLoad.resolve();
     // Keys became available during the load, maybe after these values had been read.

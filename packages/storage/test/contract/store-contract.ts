@@ -175,6 +175,18 @@ export function describeStoreContract(implementation: string, open: () => Promis
       expect((await store.get(key('one'), call())).stored).toMatchObject({ value: bytes('one'), revision: one });
     });
 
+    test('nothing can be created within what was ended, and ending it again changes nothing', async () => {
+      const [whole, other] = [key('whole'), key('other')];
+      const create = (name: string, within: readonly string[]) =>
+        store.create(key(name), bytes(name), { within, preconditions: [] }, call());
+      await create('a', [whole, other]);
+      await store.end(whole, call());
+      await store.end(whole, call());
+      await expect(create('b', [other, whole])).rejects.toThrow(PreconditionFailedError);
+      expect((await store.get(key('b'), call())).stored).toBeUndefined();
+      await create('b', [other]);
+    });
+
     test('an existing key is reported before a failed precondition', async () => {
       await put('a', 'first');
       const preconditions = [{ key: key('nothing'), revision: 1 }];

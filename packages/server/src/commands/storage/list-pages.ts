@@ -1,8 +1,12 @@
 import { callUntil, type Clock } from '@cluster-apiserver/base';
+import type { Kind } from '@cluster-apiserver/model/kind';
 import type { Entry, Store } from '@cluster-apiserver/storage';
 
 export interface StorageScan {
+  /** One of the etcds, and the kinds that are served from it. */
+  readonly id: string;
   readonly store: Store;
+  readonly holds: (kind: Kind) => boolean;
   /** Prefix of the keys of all kinds, such as /registry. */
   readonly keyPrefix: string;
   /** Keys of the servers themselves, which are skipped. */

@@ -57,10 +57,10 @@ interface Found {
  * Reads objects as the server does, to find unreadable and stale ones. Custom objects of the present version are stored again
  * as they are: they may hold what their schema does not know at present.
  */
-function createReader({ storedKinds, keyPrefix }: RewriteOptions): (entry: Entry) => Found | undefined {
+function createReader({ storedKinds, keyPrefix, holds }: RewriteOptions): (entry: Entry) => Found | undefined {
   return (entry) => {
     const kind = storedKinds.ofKey(entry.key);
-    if (!kind) return undefined;
+    if (!kind || !holds(kind)) return undefined;
     const unreadable = { kind, isUnreadable: true, isStale: false, value: Buffer.alloc(0) };
     if (entry.unreadable) return unreadable;
     if (kind.definition !== undefined && !isFormer(kind, entry.value))

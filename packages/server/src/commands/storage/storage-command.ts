@@ -1,5 +1,6 @@
 import { CleanupStack } from '@cluster-apiserver/base';
-import { kinds as kindsOf } from '@cluster-apiserver/kinds';
+import { customResourceDefinition, kinds as kindsOf } from '@cluster-apiserver/kinds';
+import type { Kind } from '@cluster-apiserver/model/kind';
 import { StoredKinds } from '@cluster-apiserver/registry';
 import { EtcdStore, rawTransformer } from '@cluster-apiserver/storage';
 import { createHealth, createMetrics, type Log } from '@cluster-apiserver/telemetry';
@@ -10,6 +11,7 @@ import type { Environment } from '../../environment.ts';
 import { createCertificateMeasures } from '../../files/certificate-measures.ts';
 import { createFileRecords } from '../../files/file-records.ts';
 import { openEncryption } from '../../storage/encryption.ts';
+import { etcdOfKind } from '../../storage/etcd-overrides.ts';
 import { storageSettingsOf } from '../../storage/storage-settings.ts';
 import { openStorage } from '../../storage/etcd-storage.ts';
 import { addDefinedKinds } from './defined-kinds.ts';
@@ -49,18 +51,29 @@ export async function storageCommand(
     };
     const storedKinds = new StoredKinds(keyPrefix, kindsOf({ eventLifetimeSeconds }));
     const { transformer } = await openEncryption(settings.encryption, storedKinds, context, cleanup);
-    const { client, store } = await openStorage(settings, { storedKinds, transformer }, context, cleanup);
-    await addDefinedKinds(store, storedKinds, clock);
-    const walk = { keyPrefix, ownPrefix, clock, print, signal };
+    const etcds = await openStorage(settings, { storedKinds, transformer }, context, cleanup);
+    await addDefinedKinds(etcdOfKind(etcds, customResourceDefinition).store, storedKinds, clock);
+    const scans = etcds.map((etcd) => ({
+      ...{ keyPrefix, ownPrefix, clock, print, signal, id: etcd.id, store: etcd.store },
+      holds: (kind: Kind) => etcdOfKind(etcds, kind) === etcd,
+      raw: new EtcdStore({ client: etcd.client, transformer: rawTransformer, internalPrefix: ownPrefix }),
+    }));
     if (command === 'inspect')
       return await inspect(
-        { ...walk, store: new EtcdStore({ client, transformer: rawTransformer, internalPrefix: ownPrefix }) },
+        scans.map(({ raw, ...scan }) => ({ ...scan, store: raw })),
         storedKinds,
       );
     if (command !== 'rewrite') throw new FlagError([`storage does inspect and rewrite\n\n${storageHelp}`]);
     if (own.after !== undefined && !own.after.startsWith(`${keyPrefix}/`))
       throw new FlagError([`--after: expected a key, which begins with ${keyPrefix}/`]);
-    return await rewrite({ ...walk, ...own, store, storedKinds });
+    // The etcds are read one after the other. What lies before the key in the order of a walk has been read already.
+    const kindAfter = storedKinds.ofKey(own.after ?? '');
+    const first = Math.max(0, kindAfter ? scans.findIndex(({ holds }) => holds(kindAfter)) : 0);
+    let code = 0;
+    for (const [index, scan] of scans.slice(first).entries())
+      if (!signal.aborted)
+        code ||= await rewrite({ ...scan, ...own, after: index === 0 ? own.after : undefined, storedKinds });
+    return code;
   } finally {
     await cleanup.close();
   }
