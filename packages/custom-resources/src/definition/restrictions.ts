@@ -2,7 +2,7 @@ import type { SyncTask } from '@cluster-apiserver/base';
 import type { Problems } from '@cluster-apiserver/model';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import { validateRuleDeclarations } from '../rules/validate-declarations.ts';
-import { entrySchema, itemsOf, junctorsOf, schemasPerStep } from './schema-parts.ts';
+import { entrySchema, isPlainScalar, itemsOf, junctorsOf, schemasPerStep } from './schema-parts.ts';
 
 /** What the parts around a schema allow. */
 interface Surroundings {
@@ -38,7 +38,9 @@ function* visit(schema: JsonSchema, around: Surroundings, at: Problems, visited:
       yield* visit(additionalProperties, { ...inside, noDefault: reason }, below, visited);
     }
   }
-  for (const [name, property] of Object.entries(properties)) {
+  for (const name of Object.keys(properties)) {
+    const property = properties[name] ?? {};
+    if (isPlainScalar(property)) continue;
     const isMeta = metaFields.has(name) && (isRoot || schema['x-kubernetes-embedded-resource'] === true);
     const below: Surroundings = {
       isRoot: false,
@@ -60,7 +62,7 @@ const types = ['array', 'boolean', 'integer', 'number', 'object', 'string'];
 
 function refuseUnsupported(schema: JsonSchema, { isInMeta, noDefault }: Surroundings, at: Problems): void {
   const { type, items } = schema;
-  at.at('type').oneOf(type, types);
+  if (type !== undefined) at.at('type').oneOf(type, types);
   if (schema.default !== undefined && noDefault !== undefined)
     at.at('default').forbidden(`must not be set ${noDefault}`);
   for (const name of unsupported) if (schema[name] !== undefined) at.at(name).forbidden(`${name} is not supported`);
@@ -76,6 +78,8 @@ function refuseUnsupported(schema: JsonSchema, { isInMeta, noDefault }: Surround
 /** `$schema` makes a schema unreadable, see `findUnreadable`. */
 const unsupported = ['id', 'additionalItems', 'patternProperties', 'definitions', 'dependencies', '$ref'] as const;
 
+const unreadable = [...unsupported, '$schema'] as const;
+
 /** Why the parts of a schema cannot be looked at; undefined if they can. */
 export function* findUnreadable(root: JsonSchema): SyncTask<string | undefined> {
   const open = [root];
@@ -83,7 +87,7 @@ export function* findUnreadable(root: JsonSchema): SyncTask<string | undefined> 
     const schema = open.pop();
     if (!schema) return undefined;
     if (count % schemasPerStep === 0) yield;
-    for (const name of [...unsupported, '$schema'] as const)
+    for (const name of unreadable)
       if (schema[name] !== undefined && schema[name] !== '')
         return `OpenAPIV3Schema '${name.replace('$schema', 'schema')}' is not supported`;
     if (schema['x-kubernetes-preserve-unknown-fields'] === false)
@@ -91,7 +95,7 @@ export function* findUnreadable(root: JsonSchema): SyncTask<string | undefined> 
     const items = itemsOf(schema);
     if (schema.items !== undefined && !items) return "OpenAPIV3Schema 'items' must be a schema, but is an array";
     if (items) open.push(items);
-    for (const property of Object.values(schema.properties ?? {})) open.push(property);
+    for (const property of Object.values(schema.properties ?? {})) if (!isPlainScalar(property)) open.push(property);
     if (typeof schema.additionalProperties === 'object') open.push(schema.additionalProperties);
     for (const { schemas } of junctorsOf(schema)) for (const inner of schemas) open.push(inner);
   }
@@ -105,11 +109,11 @@ function validateSharing(schema: JsonSchema, at: Problems): void {
   const mapType = schema['x-kubernetes-map-type'];
   const listType = schema['x-kubernetes-list-type'];
   if (mapType !== undefined) requireType(schema, 'object', 'x-kubernetes-map-type', at);
-  at.at('x-kubernetes-map-type').oneOf(mapType, mapTypes);
+  if (mapType !== undefined) at.at('x-kubernetes-map-type').oneOf(mapType, mapTypes);
   const items = itemsOf(schema);
   if (listType !== undefined && schema.type !== 'array') requireType(schema, 'array', 'x-kubernetes-list-type', at);
   else if (listType === 'set' && items) validateSetItems(items, at.at('items'));
-  at.at('x-kubernetes-list-type').oneOf(listType, listTypes);
+  if (listType !== undefined) at.at('x-kubernetes-list-type').oneOf(listType, listTypes);
   const keys = schema['x-kubernetes-list-map-keys'] ?? [];
   if (keys.length > 0 && listType !== 'map') {
     const detail = 'must be map if x-kubernetes-list-map-keys is non-empty';

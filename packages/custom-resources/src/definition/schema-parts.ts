@@ -4,6 +4,14 @@ import type { JsonSchema } from '../schema/json-schema.ts';
 /** Schemas that are looked at in one step. Each takes a microsecond or two. */
 export const schemasPerStep = 200;
 
+const scalars = new Set(['boolean', 'integer', 'number', 'string']);
+
+/** Whether it says a type and nothing more, as most schemas do. Nothing can be wrong with it, and passes skip it. */
+export function isPlainScalar(schema: JsonSchema): boolean {
+  for (const name in schema) if (name !== 'type' && name !== 'description') return false;
+  return schema.type !== undefined && scalars.has(schema.type);
+}
+
 /** The schema of all entries; undefined for a list of schemas, which is refused. */
 export const itemsOf = ({ items }: JsonSchema): JsonSchema | undefined =>
   items === undefined || 'length' in items ? undefined : items;
@@ -17,12 +25,15 @@ interface Junctor {
   readonly schemas: readonly JsonSchema[];
 }
 
-/** The schemas that are joined to check one value. */
-export function junctorsOf({ anyOf = [], allOf = [], oneOf = [], not }: JsonSchema): readonly Junctor[] {
+const none: readonly Junctor[] = [];
+
+/** The schemas that are joined to check one value: of most there are none. */
+export function junctorsOf({ anyOf, allOf, oneOf, not }: JsonSchema): readonly Junctor[] {
+  if (!anyOf && !allOf && !oneOf && !not) return none;
   const all: Junctor[] = [
-    { name: 'anyOf', schemas: anyOf },
-    { name: 'allOf', schemas: allOf },
-    { name: 'oneOf', schemas: oneOf },
+    { name: 'anyOf', schemas: anyOf ?? [] },
+    { name: 'allOf', schemas: allOf ?? [] },
+    { name: 'oneOf', schemas: oneOf ?? [] },
     { name: 'not', schemas: not ? [not] : [] },
   ];
   return all.filter(({ schemas }) => schemas.length > 0);

@@ -3,7 +3,7 @@ import type { Problems } from '@cluster-apiserver/model';
 import { jsonValuesMax } from '@cluster-apiserver/model/json';
 import { countValues } from '@cluster-apiserver/model/validation';
 import type { JsonSchema } from '../schema/json-schema.ts';
-import { itemsOf, junctorsOf, schemasPerStep } from './schema-parts.ts';
+import { isPlainScalar, itemsOf, junctorsOf, schemasPerStep } from './schema-parts.ts';
 
 /**
  * Properties of an object, and names that `required` may have. V8 reads and writes objects of many more members several times
@@ -26,8 +26,10 @@ export function* validateSizes(root: JsonSchema, problems: Problems): SyncTask<v
     const names = Object.keys(properties);
     if (names.length > propertiesMax) at.at('properties').tooMany(names.length, propertiesMax);
     else
-      for (const [name, property] of Object.entries(properties))
-        open.push({ schema: property, at: at.at('properties', { key: name }) });
+      for (const name of names) {
+        const property = properties[name] ?? {};
+        if (!isPlainScalar(property)) open.push({ schema: property, at: at.at('properties', { key: name }) });
+      }
     const items = itemsOf(schema);
     if (items) open.push({ schema: items, at: at.at('items') });
     if (typeof additionalProperties === 'object')

@@ -18,6 +18,7 @@ import {
   type Schema,
 } from '@cluster-apiserver/model/schema';
 import { findFieldBy } from '../definition/field-path.ts';
+import { schemasPerStep } from '../definition/schema-parts.ts';
 import type { ValidationRule } from '../schema/json-schema.ts';
 import { EstimatedCosts } from './costs.ts';
 import type { CompiledRule, RuleNode } from './rule-node.ts';
@@ -27,6 +28,7 @@ import type { CompiledRule, RuleNode } from './rule-node.ts';
  * the problems of the schema. Undefined if there are no rules.
  */
 export function* compileRules(root: ObjectSchema, problems: Problems): SyncTask<RuleNode | undefined> {
+  if (!(yield* hasRules(root))) return undefined;
   const costs = new EstimatedCosts();
   const node = yield* new RuleCompiler(costs).compile(root, {
     name: 'selfType',
@@ -36,6 +38,20 @@ export function* compileRules(root: ObjectSchema, problems: Problems): SyncTask<
   });
   costs.finish(problems);
   return node;
+}
+
+function* hasRules(root: Schema): SyncTask<boolean> {
+  const open = [root];
+  for (let count = 1; ; count++) {
+    const schema = open.pop();
+    if (!schema) return false;
+    if (schema.expressions) return true;
+    if (count % schemasPerStep === 0) yield;
+    if (schema.type === 'list') open.push(schema.items);
+    if (schema.type !== 'object') continue;
+    for (const field of schema.fields.values()) open.push(field.schema);
+    if (schema.rest) open.push(schema.rest);
+  }
 }
 
 /** Where a schema is in the whole one. */

@@ -22,6 +22,7 @@ import {
 } from '@cluster-apiserver/model/schema';
 import { findFormat } from './formats.ts';
 import type { JsonSchema } from './json-schema.ts';
+import { isPlainScalar } from '../definition/schema-parts.ts';
 import { SchemaPatterns } from './schema-patterns.ts';
 
 export interface CompileOptions {
@@ -57,7 +58,8 @@ class Compiler {
   *#schema(json: JsonSchema): SyncTask<Schema> {
     if (++this.#nodes % nodesPerStep === 0) yield;
     const bare = yield* this.#bare(json);
-    return { ...bare, ...(yield* this.#constraintsOf(json, bare)) };
+    const constraints = yield* this.#constraintsOf(json, bare);
+    return constraints ? { ...bare, ...constraints } : bare;
   }
 
   *#bare(json: JsonSchema): SyncTask<Schema> {
@@ -92,7 +94,7 @@ class Compiler {
         const isDefaulted = !isRoot && property.default !== undefined && !this.#withoutDefaults;
         ofResource.set(name, { ...(rules && { rules }), ...(isDefaulted && { default: property.default }) });
         if (name === 'metadata' && !isRoot && !this.#withoutDefaults) metadata = metadataOf(property);
-      } else fields.push([name, yield* this.#schema(property)]);
+      } else fields.push([name, scalarOf(property) ?? (yield* this.#schema(property))]);
     const rest = yield* this.#restOf(json);
     return structural(fields, {
       isRoot,
@@ -111,21 +113,24 @@ class Compiler {
     return additionalProperties ? yield* this.#schema(additionalProperties) : undefined;
   }
 
-  *#constraintsOf(json: JsonSchema, bare: Schema): SyncTask<Constraints> {
+  *#constraintsOf(json: JsonSchema, bare: Schema): SyncTask<Constraints | undefined> {
+    const isDefaulted = json.default !== undefined && !this.#withoutDefaults;
     const rules = yield* this.#rulesOf(json, false);
     const expressions = json['x-kubernetes-validations'];
+    if (!rules && !expressions && !json.nullable && !isDefaulted) return undefined;
     const constraints: Constraints = {
       ...(json.nullable && { nullable: true }),
       ...(rules && { rules }),
       ...(expressions && { expressions }),
     };
-    if (json.default === undefined || this.#withoutDefaults) return constraints;
+    if (!isDefaulted) return constraints;
     return { ...constraints, default: yield* decodeValue({ ...bare, ...constraints }, json.default, () => {}) };
   }
 
   /** `isWhole`: with what it says about its members and entries, for a part of the rules of another schema. */
   *#rulesOf(json: JsonSchema, isWhole: boolean): SyncTask<ValueRules | undefined> {
     if (++this.#nodes % nodesPerStep === 0) yield;
+    if (!mayHaveRules(json, isWhole)) return undefined;
     const { minimum, maximum, pattern, format, required = [], enum: choices = [] } = json;
     const known = format === undefined ? undefined : findFormat(json.type, format);
     const rules: ValueRules = {
@@ -179,6 +184,20 @@ class Compiler {
   }
 }
 
+const scalars: Readonly<Record<string, Schema>> = { boolean, integer: int64, number: double, string };
+
+const scalarOf = (json: JsonSchema): Schema | undefined =>
+  json.type !== undefined && isPlainScalar(json) ? scalars[json.type] : undefined;
+
+/** What says nothing about whether a value is valid. */
+const noRules = new Set(['type', 'description', 'title', 'default', 'nullable', 'example', 'externalDocs']);
+const inside = new Set(['properties', 'additionalProperties', 'items']);
+
+function mayHaveRules(json: JsonSchema, isWhole: boolean): boolean {
+  for (const name in json) if (!noRules.has(name) && (isWhole || !inside.has(name))) return true;
+  return false;
+}
+
 /** The metadata of an embedded resource, with the defaults of its schema for the fields that metadata have. */
 function metadataOf({ properties = {} }: JsonSchema): typeof objectMeta {
   const fields = new Map(objectMeta.fields);
@@ -198,8 +217,15 @@ const boundOf = (value: number, isExclusive = false) => ({ value, isExclusive })
 
 function plainRulesOf(json: JsonSchema): ValueRules {
   const { multipleOf, minLength, maxLength, minItems, maxItems, minProperties, maxProperties } = json;
-  const plain = { multipleOf, minLength, maxLength, minItems, maxItems, minProperties, maxProperties };
-  return Object.fromEntries(Object.entries(plain).filter(([, value]) => value !== undefined));
+  return {
+    ...(multipleOf !== undefined && { multipleOf }),
+    ...(minLength !== undefined && { minLength }),
+    ...(maxLength !== undefined && { maxLength }),
+    ...(minItems !== undefined && { minItems }),
+    ...(maxItems !== undefined && { maxItems }),
+    ...(minProperties !== undefined && { minProperties }),
+    ...(maxProperties !== undefined && { maxProperties }),
+  };
 }
 
 function sharingOf(json: JsonSchema): ListSchema['sharing'] {
