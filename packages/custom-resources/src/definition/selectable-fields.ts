@@ -17,6 +17,7 @@ export function* validateSelectableFields(
   problems: Problems,
 ): SyncTask<void> {
   const seen = new Set<string>();
+  const places = new Map<string, FieldPlace | string>();
   for (const [index, { jsonPath }] of fields.entries()) {
     if (index % schemasPerStep === 0) yield;
     const at = problems.at(index, 'jsonPath');
@@ -24,7 +25,9 @@ export function* validateSelectableFields(
       at.tooManyCharacters(pathCharactersMax);
       continue;
     }
-    const found = jsonPath === '' ? undefined : findField(jsonPath, schema, { allowsBrackets: false });
+    const found =
+      jsonPath === '' ? undefined : (places.get(jsonPath) ?? findField(jsonPath, schema, { allowsBrackets: false }));
+    if (found) places.set(jsonPath, found);
     if (found === undefined) at.required();
     else if (typeof found === 'string') at.invalid(jsonPath, `is an invalid path: ${found}`);
     else validatePlace(found, seen, jsonPath, at);
