@@ -1,7 +1,15 @@
 import type { Clock } from './clock.ts';
 
 /** What a request waits for. The rest of its latency is the server's own work, or waiting for the processor. */
-export const latencyParts = ['authentication', 'authorization', 'body', 'admission', 'storage', 'encoding'] as const;
+export const latencyParts = [
+  'authentication',
+  'queue',
+  'authorization',
+  'body',
+  'admission',
+  'storage',
+  'encoding',
+] as const;
 
 /** `webhooks` is not in the list of parts that add up: `admission` contains the time of its webhooks. */
 export type LatencyPart = (typeof latencyParts)[number] | 'webhooks';

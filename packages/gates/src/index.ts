@@ -35,6 +35,7 @@ export { createOwnerReferencesPermissionEnforcement } from './admission/owner-re
 export { createParamRights, type ParamRightsOptions } from './admission/param-rights.ts';
 export { createRbacEscalation } from './admission/rbac-escalation.ts';
 export { FlowControl, type Flow, FlowRejectedError, type FlowSeats } from './flow-control/flow-control.ts';
+export { createSimpleLimits, type SimpleLimits } from './flow-control/simple-limits.ts';
 export { createFlowMeasures, publishLevels } from './flow-control/flow-control-measures.ts';
 export { compileFlowSchema, type FlowSchemaObject } from './flow-control/flow-schemas.ts';
 export type { PriorityLevelObject } from './flow-control/priority-level.ts';

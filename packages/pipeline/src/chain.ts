@@ -10,9 +10,8 @@ import { authorize } from './stages/authorize.ts';
 import { setDeadline } from './stages/deadline.ts';
 import { type FindServed, identify } from './stages/identify.ts';
 import { impersonate } from './stages/impersonate.ts';
-import { type InFlightLimits, limitInFlight } from './stages/in-flight.ts';
-import { type FairSharing, limitByPriority } from './stages/priority-and-fairness.ts';
 import type { InFlightMeasures } from './stages/in-flight-measures.ts';
+import { limitRequests, type RequestLimits } from './stages/limit-requests.ts';
 import { refuse } from './stages/refuse.ts';
 
 export interface ChainOptions extends AnswerOptions {
@@ -21,9 +20,8 @@ export interface ChainOptions extends AnswerOptions {
   readonly requestTimeoutMs: number;
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
-  readonly inFlightLimits: InFlightLimits;
-  /** Instead of the limits above; undefined if it is switched off. */
-  readonly fairSharing?: FairSharing | undefined;
+  /** Undefined for no limit. */
+  readonly limits?: RequestLimits | undefined;
   readonly inFlightMeasures: InFlightMeasures;
   readonly auditor?: Auditor | undefined;
   readonly reportRejection: ReportRejection;
@@ -39,9 +37,7 @@ export function buildHandlerChain(options: ChainOptions, routes: Handler<Authent
     options;
   // Handlers read the body, after authorization: unauthenticated callers must not fill the memory.
   const authorized = authorize(authorizer, routes);
-  const limited = options.fairSharing
-    ? limitByPriority(options.fairSharing, inFlightMeasures, authorized)
-    : limitInFlight(options.inFlightLimits, inFlightMeasures, authorized);
+  const limited = options.limits ? limitRequests(options.limits, inFlightMeasures, authorized) : authorized;
   const authenticated = authenticate(authenticator, reportRejection, impersonate(authorizer, limited));
   const accepted = refuse(allowedOrigin, inFlightMeasures, setDeadline(clock, options.requestTimeoutMs, authenticated));
   const handler = answer(options, identify(random, options.find, audit(auditor, accepted)));

@@ -1,7 +1,7 @@
 /** @jest-environment ./packages/toolchain/isolated-environment.mjs */
 import { sleep, systemClock } from '@cluster-apiserver/base';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { compileFlowSchema, FlowControl } from '@cluster-apiserver/gates';
+import { createSimpleLimits } from '@cluster-apiserver/gates';
 import { encodeProtobuf, type TypeNames } from '@cluster-apiserver/model/codec';
 import { defineReview } from '@cluster-apiserver/model/kind';
 import { field, int32 } from '@cluster-apiserver/model/schema';
@@ -38,8 +38,6 @@ const question = defineReview({
 });
 
 let pipeline: OpenPipeline;
-/** With priority and fairness, for requests that ask for it. */
-let fair: OpenPipeline;
 let served: Served;
 let session: ClientHttp2Session;
 let callbacksFailed: number;
@@ -48,20 +46,12 @@ let waiting: (() => void)[];
 beforeAll(async () => {
   waiting = [];
   const chain = {
-    inFlightLimits: { readOnly: 400, mutating: 200 },
+    limits: { control: createSimpleLimits(systemClock, { readOnly: 400, mutating: 200 }), seatsOf: () => 1 },
     auditor: {
       begin: () => recorder(() => {}, true),
     },
     allowedOrigin: () => true,
   };
-  fair = await openPipeline({
-    kinds: [robotKind],
-    chain: {
-      ...chain,
-      fairSharing: { control: unlimitedControl(), seatsOf: () => 1 },
-      report: (error) => void pipeline.reportedErrors.push(error),
-    },
-  });
   pipeline = await openPipeline({
     kinds: [robotKind, noteKind],
     chain,
@@ -73,9 +63,7 @@ beforeAll(async () => {
           : textResponse(auditId, 200, 'well'),
     },
   });
-  const handle: OpenPipeline['handle'] = (request) =>
-    (request.header('x-limits') === 'fair' ? fair : pipeline).handle(request);
-  served = await serve(handle, undefined, {
+  served = await serve(pipeline.handle, undefined, {
     measures: { ...noListenerMeasures, countFailedCallback: () => (callbacksFailed += 1) },
     report: (_, error) => void pipeline.reportedErrors.push(error),
   });
@@ -87,7 +75,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await served.close();
   await pipeline.close();
-  await fair.close();
 });
 
 const robots = '/api/v1/namespaces/n/robots';
@@ -99,18 +86,6 @@ interface Attack {
   readonly target: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
-}
-
-/** One flow of everything, with more seats than there are requests. */
-function unlimitedControl(): FlowControl {
-  const ignore = (): void => {};
-  const measures = { dispatched: ignore, rejected: ignore, waited: ignore };
-  const control = new FlowControl({ clock: systemClock, seats: 600, waitMaxMs: 1_000, measures });
-  const [metadata, rules] = [{ name: 'all', uid: 'u' }, [{ subjects: [{ kind: 'User', user: { name: '*' } }] }]];
-  const spec = { priorityLevelConfiguration: { name: 'all' }, matchingPrecedence: 1, rules };
-  const limited = { nominalConcurrencyShares: 1, limitResponse: { type: 'Reject' } };
-  control.configure([compileFlowSchema({ metadata, spec })], [{ metadata, spec: { type: 'Limited', limited } }]);
-  return control;
 }
 
 let made = 0;
@@ -193,7 +168,6 @@ const attacks: readonly (() => Attack)[] = [
   })),
   () => ({ target: `${robots}/r1`, headers: { 'impersonate-user': 'bob' } }),
   () => ({ target: `${robots}/r1`, headers: { origin: 'https://page.example' } }),
-  () => ({ target: robots, headers: { 'x-limits': 'fair' } }),
 ];
 
 const marked = (target: string): string => `${target}${target.includes('?') ? '&' : '?'}fault=here`;
@@ -282,7 +256,7 @@ describe.each(faulty.modules)('%s', (module) => {
         for (const attack of someReaching(module, protocol)) {
           const error = new Error('injected');
           pipeline.reportedErrors.length = 0;
-          for (const { codes } of [pipeline, fair]) codes.length = 0;
+          pipeline.codes.length = 0;
           callbacksFailed = 0;
           const sent = attack();
           faulty.arm({ module, failure, error, nth, target: 'fault=here' });
@@ -302,7 +276,7 @@ describe.each(faulty.modules)('%s', (module) => {
           const isWatch = sent.target.includes('watch=1');
           expect({
             sent,
-            counted: isWatch || callbacksFailed > 0 || [...pipeline.codes, ...fair.codes].includes(500),
+            counted: isWatch || callbacksFailed > 0 || pipeline.codes.includes(500),
           }).toMatchObject({
             counted: true,
           });

@@ -6,6 +6,7 @@ export {
   createNonResourceRouter,
 } from './non-resource/router.ts';
 export type { ApiRequest, ApiResponse, Handler } from './exchange.ts';
+export { flowControlRoutes } from './non-resource/flow-control.ts';
 export { healthRoutes } from './non-resource/health.ts';
 export { OpenWatches } from './handlers/open-watches.ts';
 export { createWatchMeasures } from './handlers/watch-measures.ts';
@@ -24,7 +25,7 @@ export { createRouter } from './router.ts';
 export type { ReportFault } from './stages/answer.ts';
 export type { ReportRejection } from './stages/authenticate.ts';
 export { createInFlightMeasures, type InFlightMeasures } from './stages/in-flight-measures.ts';
-export type { FairSharing } from './stages/priority-and-fairness.ts';
+export type { RequestLimits } from './stages/limit-requests.ts';
 export type { EndedRequest, RequestLog } from './stages/log-requests.ts';
 export { createServedVersions } from './served-versions.ts';
 export { createRequestMeasures } from './stages/request-measures.ts';

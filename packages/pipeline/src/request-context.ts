@@ -1,5 +1,5 @@
 import type { Call, LatencyTracker } from '@cluster-apiserver/base';
-import type { Flow } from '@cluster-apiserver/gates';
+import type { Flow, FlowSeats } from '@cluster-apiserver/gates';
 import type { UserInfo } from '@cluster-apiserver/model';
 import type { ServedKind } from '@cluster-apiserver/model/kind';
 import type { AuditRecorder } from './audit.ts';
@@ -17,7 +17,7 @@ export interface ReceivedContext {
   readonly latency: LatencyTracker;
   /** Undefined if the request is not sampled. */
   readonly trace?: RequestTrace | undefined;
-  /** What priority and fairness makes of the request; undefined without it, and before. */
+  /** What it is a part of; undefined where requests are not limited, and before. */
   flow?: Flow | undefined;
 }
 export interface RequestInfoContext extends ReceivedContext {
@@ -39,7 +39,7 @@ export interface AuthenticatedContext extends DeadlineContext {
   /** The authenticated user if the request impersonates another one. */
   readonly impersonator?: UserInfo | undefined;
   /** Held by a request in flight; undefined where their number is not limited. */
-  readonly seat?: Seat | undefined;
+  readonly seat?: FlowSeats | undefined;
   /** Set when a watch that has begun ends. */
   watchEnd?: WatchEnd | undefined;
 }
@@ -57,7 +57,7 @@ export class RequestContext implements ReceivedContext {
   readonly call: Call | undefined = undefined;
   readonly user: UserInfo | undefined = undefined;
   readonly impersonator: UserInfo | undefined = undefined;
-  readonly seat: Seat | undefined = undefined;
+  readonly seat: FlowSeats | undefined = undefined;
   flow: Flow | undefined = undefined;
   watchEnd: WatchEnd | undefined = undefined;
 
@@ -74,12 +74,4 @@ export function addWarning(context: Pick<RequestInfoContext, 'warnings'>, text: 
   const { warnings } = context;
   if (warnings instanceof Set && warnings !== noWarnings) warnings.add(text);
   else context.warnings = new Set([text]);
-}
-
-/** A share of the limit on requests in flight. */
-export interface Seat {
-  /** Frees the seat for other requests while this one waits for its client. */
-  release(): void;
-  /** May wait. Throws, or rejects, if there are no seats; the request then ends with 429. */
-  reacquire(): void | Promise<void>;
 }

@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { systemClock } from '@cluster-apiserver/base';
+import { createSimpleLimits } from '@cluster-apiserver/gates';
 import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { type OpenPipeline, openPipeline } from '../test/open-pipeline.ts';
 import { robotKind } from '../test/robots.ts';
@@ -9,12 +11,17 @@ const body = '{"metadata":{"name":"polite"}}';
 const clients = 300;
 const perConnection = 100;
 
+const limits = {
+  control: createSimpleLimits(systemClock, { readOnly: 400, mutating: 200 }),
+  seatsOf: () => 1,
+};
+
 let pipeline: OpenPipeline;
 let served: Served;
 let uploads: number;
 beforeEach(async () => {
   uploads = 0;
-  pipeline = await openPipeline({ kinds: [robotKind], chain: { inFlightLimits: { readOnly: 400, mutating: 200 } } });
+  pipeline = await openPipeline({ kinds: [robotKind], chain: { limits } });
   served = await serve((request) => {
     if (request.header('x-slow')) uploads++;
     return pipeline.handle(request);

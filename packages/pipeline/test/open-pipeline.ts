@@ -106,7 +106,6 @@ export async function openPipeline({
       allowedOrigin: () => false,
       authenticator: { authenticate: () => user },
       authorizer,
-      inFlightLimits: { readOnly: 0, mutating: 0 },
       inFlightMeasures: { used: () => {}, rejected: () => {}, refused: () => {} },
       requestLog: { logsAll: false, ended: () => {} },
       measures: { record: ({ code }) => void codes.push(code) },

@@ -1,5 +1,5 @@
 /** The whole pipeline without a socket, over a store in memory, with users of different rights. */
-import { createAdmission, type Authorizer } from '@cluster-apiserver/gates';
+import { createAdmission, createSimpleLimits, type Authorizer } from '@cluster-apiserver/gates';
 import { afterEach, beforeEach } from '@jest/globals';
 import { type Call, End, onAbort, seededRandom, systemClock, awaitWithin } from '@cluster-apiserver/base';
 import type { AccessAttributes } from '@cluster-apiserver/model';
@@ -140,7 +140,7 @@ export function usePipeline(): TestPipeline {
               query.get('audited') === 'RequestResponse',
             ),
         },
-        inFlightLimits: { readOnly: 400, mutating: 200 },
+        limits: { control: createSimpleLimits(clock, { readOnly: 400, mutating: 200 }), seatsOf: () => 1 },
         inFlightMeasures: { used: () => {}, rejected: () => {}, refused: () => {} },
         requestLog: { logsAll: false, ended: () => {} },
         measures: {

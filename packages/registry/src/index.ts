@@ -19,7 +19,7 @@ export { getCached, type Resource, type ResourceKind } from './resource.ts';
 export { type LiveApi, mapApi, type ServedApi } from './served-api.ts';
 export { StoredKinds } from './stored-kinds.ts';
 export { createReview } from './verbs/create-review.ts';
-export type { Selection } from './read/selection.ts';
+export { countObjects, type Selection } from './read/selection.ts';
 export { type CachedObject, collectionFormOf, type StoredObject, unreadableTerm } from './stored-object.ts';
 export { watch, type WatchOptions } from './verbs/watch.ts';
 export type { WatchReader } from './watch/watcher.ts';

@@ -5,7 +5,7 @@
  */
 import process from 'node:process';
 import { CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
-import { createMeasuredAuthenticator, createMeasuredAuthorizer } from '@cluster-apiserver/gates';
+import { createMeasuredAuthenticator, createMeasuredAuthorizer, createSimpleLimits } from '@cluster-apiserver/gates';
 import { kinds } from '@cluster-apiserver/kinds';
 import {
   type ApiRequest,
@@ -37,7 +37,7 @@ const common = {
   find: () => account,
   requestTimeoutMs: 60_000,
   allowedOrigin: () => false,
-  inFlightLimits: { readOnly: 400, mutating: 200 },
+  limits: { control: createSimpleLimits(clock, { readOnly: 400, mutating: 200 }), seatsOf: () => 1 },
   requestLog: { logsAll: false, ended: () => {} },
   report: () => {},
   reportRejection: () => {},

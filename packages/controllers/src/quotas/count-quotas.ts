@@ -8,9 +8,8 @@
  * starve: a quota without room is not charged, and then it is counted at once.
  */
 import { countedNames, isQuotaName, isScoped, type ResourceQuota } from '@cluster-apiserver/kinds';
-import { itemKey, textOfItemKey } from '@cluster-apiserver/storage';
-import { type ApiSnapshot, hasItemWithin, type Resource } from '@cluster-apiserver/registry';
-import { type Quantity, quantityOfInt } from '@cluster-apiserver/model';
+import { textOfItemKey } from '@cluster-apiserver/storage';
+import { type ApiSnapshot, countObjects, hasItemWithin } from '@cluster-apiserver/registry';
 import { sameJson } from '@cluster-apiserver/model/json';
 import { changeObject } from '../change-object.ts';
 import { itemsWithin, readable } from '../memory.ts';
@@ -75,14 +74,8 @@ function countUsed({ resources }: ApiSnapshot, namespace: string, spec: Resource
   for (const resource of resources) {
     if (!resource.kind.namespaced) continue;
     for (const name of countedNames(resource.kind))
-      if (Object.hasOwn(hard, name)) used[name] = isScoped(spec) ? '0' : String(countWithin(resource, `${namespace}/`));
+      if (Object.hasOwn(hard, name))
+        used[name] = isScoped(spec) ? '0' : String(countObjects(resource.collection.view(), namespace));
   }
   return Object.fromEntries(Object.entries(used).toSorted(([one], [other]) => (one < other ? -1 : 1)));
-}
-
-/** Objects that cannot be read count, too. */
-function countWithin({ collection }: Resource, within: string): Quantity {
-  const from = itemKey(within);
-  const { items } = collection.view();
-  return quantityOfInt(BigInt(items.countBefore(`${from.slice(0, -1)}0`) - items.countBefore(from)));
 }

@@ -40,8 +40,17 @@ export function publishLevels(metrics: Metrics, control: FlowControl): void {
       Array.from(control.levels, (level) => ({ labels: { priority_level: level.name }, value: valueOf(level) })),
     );
   gauge('apiserver_flowcontrol_current_inqueue_requests', 'Requests that wait.', ({ waiting }) => waiting);
+  gauge('apiserver_flowcontrol_current_executing_requests', 'Requests that run.', ({ executing }) => executing);
   gauge('apiserver_flowcontrol_current_executing_seats', 'Seats of the requests that run.', ({ used }) => used);
   gauge('apiserver_flowcontrol_nominal_limit_seats', 'Seats by the shares of the level.', ({ seats }) => seats.nominal);
+  gauge(
+    'apiserver_flowcontrol_lower_limit_seats',
+    'Seats that no other level can have borrowed.',
+    ({ guaranteed }) => guaranteed,
+  );
+  gauge('apiserver_flowcontrol_upper_limit_seats', 'Seats of the level and those that it may borrow.', ({ limit }) =>
+    Math.min(limit, control.seats),
+  );
 }
 
 type LevelOf<Levels> = Levels extends Iterable<infer Level> ? Level : never;

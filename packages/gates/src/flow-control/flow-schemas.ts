@@ -14,6 +14,7 @@ export interface FlowRequest {
           readonly plural: string;
           readonly subresource: string | undefined;
           readonly namespace: string | undefined;
+          readonly name?: string | undefined;
         }
       | undefined;
   };

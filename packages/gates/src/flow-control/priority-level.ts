@@ -1,6 +1,7 @@
 /** The requests of one priority level: those that run, and the queues of those that wait. */
 import { hash } from 'node:crypto';
-import { DeadlineExceededError, seededRandom } from '@cluster-apiserver/base';
+import { seededRandom } from '@cluster-apiserver/base';
+import type { FlowRequest } from './flow-schemas.ts';
 
 /** The parts of a PriorityLevelConfiguration that count. */
 export interface PriorityLevelObject {
@@ -35,6 +36,11 @@ export interface LevelSeats {
 export interface Waiting {
   readonly seats: number;
   readonly queue: FairQueue;
+  readonly request: FlowRequest;
+  /** The names of its FlowSchema, and of its flow there. */
+  readonly schema: string;
+  readonly flow: string;
+  readonly sinceMs: number;
   start(): void;
 }
 
@@ -45,7 +51,9 @@ export interface Waiting {
 export interface FairQueue {
   readonly index: number;
   readonly waiting: Waiting[];
+  /** Requests that run, and their seats. */
   executing: number;
+  seats: number;
   virtualMs: number;
 }
 
@@ -59,12 +67,18 @@ export class PriorityLevel {
   readonly name: string;
   uid: string | undefined;
   isExempt = false;
+  /** There is no object of this name any more; what runs and waits ends. */
+  isRemoved = false;
   seats: LevelSeats = { nominal: 0, lendable: 0, borrowable: 0 };
   /** Undefined if requests are refused at once. */
   queuing: Queuing | undefined;
   /** Seats of the requests that run. */
   used = 0;
+  /** Requests that run, and those that wait. */
+  executing = 0;
   waiting = 0;
+  /** Of all requests so far. */
+  readonly counts = { dispatched: 0, rejected: 0, timedOut: 0, cancelled: 0 };
   readonly queues = new Map<number, FairQueue>();
   /** Of the queue that was served last. A queue that was empty begins here. */
   #virtualMs = 0;
@@ -76,6 +90,11 @@ export class PriorityLevel {
   /** Seats that no other level can have borrowed. */
   get guaranteed(): number {
     return this.seats.nominal - this.seats.lendable;
+  }
+
+  /** Seats that it may have in all. */
+  get limit(): number {
+    return this.seats.nominal + this.seats.borrowable;
   }
 
   /** What it takes of the seats that levels lend each other, its own ones included, if it uses so many. */
@@ -104,7 +123,7 @@ export class PriorityLevel {
       if (!shortest || sizeOf(queue) < sizeOf(shortest)) [shortest, shortestIndex] = [queue, index];
     }
     if (shortest) return mayBeFull || shortest.waiting.length < queuing.queueLengthLimit ? shortest : undefined;
-    const queue: FairQueue = { index: shortestIndex, waiting: [], executing: 0, virtualMs: this.#virtualMs };
+    const queue: FairQueue = { index: shortestIndex, waiting: [], executing: 0, seats: 0, virtualMs: this.#virtualMs };
     this.queues.set(shortestIndex, queue);
     return queue;
   }
@@ -147,12 +166,14 @@ export class PriorityLevel {
   began(queue: FairQueue, seats: number): void {
     this.#virtualMs = Math.max(this.#virtualMs, queue.virtualMs);
     queue.executing++;
+    queue.seats += seats;
     queue.virtualMs += seats * assumedMs;
   }
 
   /** A request of the queue has ended. */
   ended(queue: FairQueue, seats: number, tookMs: number): void {
     queue.executing--;
+    queue.seats -= seats;
     queue.virtualMs += seats * (Math.max(tookMs, shortestMs) - assumedMs);
     this.#forgetIfEmpty(queue);
   }
@@ -180,5 +201,3 @@ function dealHand(flow: string, queues: number, handSize: number): number[] {
 
 /** The seed has 32 bits. */
 const seedDigits = 8;
-
-export const isTimeout = (error: unknown): boolean => error instanceof DeadlineExceededError;

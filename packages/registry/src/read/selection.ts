@@ -82,6 +82,13 @@ export function countAfter({ items }: View<CachedObject>, { within }: Scope, aft
   return end - items.countBefore(after + smallest);
 }
 
+const countBelow = (items: SortedSet<CachedObject>, within: string): number =>
+  within === '' ? items.size : items.countBefore(endOf(within)) - items.countBefore(within);
+
+/** How many objects there are, in a namespace or in all. Those that cannot be read count, too. */
+export const countObjects = ({ items }: View<CachedObject>, namespace?: string): number =>
+  countBelow(items, namespace === undefined ? '' : itemKey(`${namespace}/`));
+
 const smallest = '\0';
 export const startOf = ({ within, key }: Scope, after: string | undefined): string => {
   const start = key ?? within;
@@ -101,10 +108,8 @@ export function candidatesOf(view: View<CachedObject>, kind: Kind, selection: Se
   }
   if (best === view.items) return best;
   const { within } = scopeOf(kind, selection);
-  const inScope =
-    within === '' ? view.items.size : view.items.countBefore(endOf(within)) - view.items.countBefore(within);
   // A namespace may hold fewer than any term finds.
-  return inScope <= best.size ? view.items : best;
+  return countBelow(view.items, within) <= best.size ? view.items : best;
 }
 
 /** The index terms that every selected object has. */

@@ -7,6 +7,7 @@ import {
   buildHandlerChain,
   type NonResourceRoutes,
   discoveryRoutes,
+  flowControlRoutes,
   createNonResourceRouter,
   type Handler,
   openApiRoutes,
@@ -25,7 +26,7 @@ import type { LiveApi } from '@cluster-apiserver/registry';
 import type { Log, Tracer } from '@cluster-apiserver/telemetry';
 import type { AccessControl } from '../authorization/access-control.ts';
 import type { ServerContext } from '../configuration/context.ts';
-import { openFairSharing } from './fair-sharing.ts';
+import { openRequestLimits } from './request-limits.ts';
 import { withRejectionLog } from './rejection-log.ts';
 import { createRequestLog } from './request-log.ts';
 import type { ServingSettings } from './serving-settings.ts';
@@ -52,8 +53,8 @@ export function createRequestHandler(
 ): Handler<ApiRequest> {
   const { clock, random } = environment;
   const { authorizer, admission } = access;
-  const { requestTimeoutMs, allowedOrigin, inFlightLimits } = settings;
-  const fairSharing = openFairSharing(settings, api, { environment, metrics, log }, cleanup);
+  const { requestTimeoutMs, allowedOrigin } = settings;
+  const limits = openRequestLimits(settings, api, { environment, metrics, log }, cleanup);
   const versions = createServedVersions(api, reviews);
   const report = createFaultReporter(log);
   return buildHandlerChain(
@@ -66,8 +67,7 @@ export function createRequestHandler(
       authenticator: createMeasuredAuthenticator(authenticator, clock, metrics),
       authorizer: createMeasuredAuthorizer(authorizer, clock, metrics),
       auditor,
-      inFlightLimits,
-      fairSharing,
+      limits,
       inFlightMeasures: withRejectionLog(createInFlightMeasures(metrics, clock, cleanup), log, clock),
       measures: createRequestMeasures(metrics, clock, versions.onChange),
       requestLog: createRequestLog(log),
@@ -90,10 +90,10 @@ export function createRequestHandler(
         measures: createWatchMeasures(metrics),
         report,
       },
-      nonResourceRouter: createNonResourceRouter(documents, [
-        discoveryRoutes(versions.list, version, clock),
-        openApiRoutes(versions.list, version.gitVersion, clock),
-      ]),
+      nonResourceRouter: createNonResourceRouter(
+        { ...documents, ...(limits && flowControlRoutes(limits.control, clock)) },
+        [discoveryRoutes(versions.list, version, clock), openApiRoutes(versions.list, version.gitVersion, clock)],
+      ),
     }),
   );
 }

@@ -1,16 +1,21 @@
-/** Priority and fairness by the FlowSchemas and PriorityLevelConfigurations that the server stores. */
+/** The limits of requests: priority and fairness by the objects that the server stores, or two numbers. */
 import { asError, type CleanupStack } from '@cluster-apiserver/base';
 import { followFlowControl } from '@cluster-apiserver/controllers';
-import { compileFlowSchema, createFlowMeasures, FlowControl, publishLevels } from '@cluster-apiserver/gates';
+import {
+  compileFlowSchema,
+  createFlowMeasures,
+  createSimpleLimits,
+  FlowControl,
+  publishLevels,
+} from '@cluster-apiserver/gates';
 import {
   mandatoryFlowSchemas,
   mandatoryPriorityLevels,
   suggestedFlowSchemas,
   suggestedPriorityLevels,
 } from '@cluster-apiserver/kinds';
-import type { FairSharing } from '@cluster-apiserver/pipeline';
-import type { LiveApi } from '@cluster-apiserver/registry';
-import { itemKey } from '@cluster-apiserver/storage';
+import type { RequestLimits } from '@cluster-apiserver/pipeline';
+import { countObjects, type LiveApi } from '@cluster-apiserver/registry';
 import type { ServerContext } from '../configuration/context.ts';
 import type { ServingSettings } from './serving-settings.ts';
 
@@ -23,16 +28,31 @@ const listed = { objectsPerSeat: 100, seatsMax: 10 };
 /** Some FlowSchemas are compiled in one step of the loop. */
 const schemasPerStep = 16;
 
-/** Undefined if it is switched off, no limit is set, or the objects are not served. */
-export function openFairSharing(
+/** Undefined if no limit is set. */
+export function openRequestLimits(
   { isFair, inFlightLimits, requestTimeoutMs }: ServingSettings,
   api: LiveApi,
-  { environment: { clock }, metrics, log }: Pick<ServerContext, 'environment' | 'metrics' | 'log'>,
+  context: LimitsContext,
   cleanup: CleanupStack,
-): FairSharing | undefined {
+): RequestLimits | undefined {
   const seats = inFlightLimits.readOnly + inFlightLimits.mutating;
-  if (!isFair || seats === 0) return undefined;
-  const waitMaxMs = requestTimeoutMs / waitShare;
+  if (seats === 0) return undefined;
+  const control = isFair && shareFairly(seats, requestTimeoutMs / waitShare, api, context, cleanup);
+  return control
+    ? { control, seatsOf: (request) => seatsOf(api, request) }
+    : { control: createSimpleLimits(context.environment.clock, inFlightLimits), seatsOf: () => 1 };
+}
+
+type LimitsContext = Pick<ServerContext, 'environment' | 'metrics' | 'log'>;
+
+/** Priority and fairness by the objects that are stored; undefined if they are not served. */
+function shareFairly(
+  seats: number,
+  waitMaxMs: number,
+  api: LiveApi,
+  { environment: { clock }, metrics, log }: LimitsContext,
+  cleanup: CleanupStack,
+): FlowControl | undefined {
   const control = new FlowControl({ clock, seats, waitMaxMs, measures: createFlowMeasures(metrics) });
   let names = new Set<string>();
   const unfollow = followFlowControl(api.current, {
@@ -65,21 +85,17 @@ export function openFairSharing(
     objectsOf({ ...mandatoryFlowSchemas, ...suggestedFlowSchemas }).map(compileFlowSchema),
     objectsOf({ ...mandatoryPriorityLevels, ...suggestedPriorityLevels }),
   );
-  return { control, seatsOf: (context) => seatsOf(api, context) };
+  return control;
 }
 
 const objectsOf = <Spec>(specs: Readonly<Record<string, Spec>>): { metadata: { name: string }; spec: Spec }[] =>
   Object.entries(specs).map(([name, spec]) => ({ metadata: { name }, spec }));
 
 /** Lists are as expensive as what they read; all other requests take one seat. */
-function seatsOf(api: LiveApi, { info, served }: Parameters<FairSharing['seatsOf']>[0]): number {
+function seatsOf(api: LiveApi, { info, served }: Parameters<RequestLimits['seatsOf']>[0]): number {
   if (info.verb !== 'list' || !served) return 1;
   const resource = api.current.ofVersion(served);
   if (!resource?.collection.isReady) return 1;
-  const { items } = resource.collection.view();
-  const namespace = info.resource?.namespace;
-  const from = itemKey(namespace === undefined ? '' : `${namespace}/`);
-  const read =
-    namespace === undefined ? items.size : items.countBefore(`${from.slice(0, -1)}0`) - items.countBefore(from);
+  const read = countObjects(resource.collection.view(), info.resource?.namespace);
   return Math.min(listed.seatsMax, Math.max(1, Math.ceil(read / listed.objectsPerSeat)));
 }

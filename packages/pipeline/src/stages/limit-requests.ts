@@ -2,22 +2,23 @@ import { settle } from '@cluster-apiserver/base';
 import { type FlowControl, FlowRejectedError, type FlowSeats } from '@cluster-apiserver/gates';
 import type { ApiResponse, Handler } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
-import type { InFlightMeasures } from './in-flight-measures.ts';
-import { kindOfRequest, releaseSeat, tooManyRequests } from './seats.ts';
+import { textResponse } from '../responses.ts';
+import type { InFlightMeasures, RequestKind } from './in-flight-measures.ts';
+import { releaseSeat } from './seated-body.ts';
 
-/** How requests are limited by their priority and their flow. */
-export interface FairSharing {
+/** How many requests run at once, and which. */
+export interface RequestLimits {
   readonly control: FlowControl;
   /** How many seats the request takes: most take one. */
   readonly seatsOf: (context: AuthenticatedContext) => number;
 }
 
 /**
- * Lets requests run by their priority, and fairly among the flows of a priority. Watches hold no seat. A request that finds
- * seats does not wait.
+ * Lets requests run that have a seat, by their priority and fairly among the flows of a priority. Watches hold no seat. A
+ * request that finds seats does not wait. See docs/decisions/0024-requests.md.
  */
-export function limitByPriority(
-  { control, seatsOf }: FairSharing,
+export function limitRequests(
+  { control, seatsOf }: RequestLimits,
   measures: InFlightMeasures,
   next: Handler<AuthenticatedContext>,
 ): Handler<AuthenticatedContext> {
@@ -29,12 +30,12 @@ export function limitByPriority(
   };
   const done = (response: ApiResponse, context: SeatedContext): ApiResponse => {
     count(context, -1);
-    return releaseSeat(response, context);
+    return releaseSeat(response, context.seat);
   };
   const reject = (error: unknown, context: AuthenticatedContext): ApiResponse => {
     if (!(error instanceof FlowRejectedError)) throw error;
     measures.rejected(kindOfRequest(context), context);
-    return tooManyRequests(context);
+    return textResponse(context.auditId, 429, 'Too many requests, please try again later.\n', { 'retry-after': '1' });
   };
   const failed = (error: unknown, context: SeatedContext): ApiResponse => {
     count(context, -1);
@@ -50,6 +51,8 @@ export function limitByPriority(
     if (!flow) return next(context);
     context.flow = flow;
     if (context.info.verb === 'watch') return next(context);
+    // Every wait of a request is bounded by its deadline, its client or the timeout for slow bodies, so every seat is
+    // released.
     const seats = control.acquire(flow, context, seatsOf(context), context.call);
     return seats instanceof Promise
       ? seats.then(
@@ -61,3 +64,7 @@ export function limitByPriority(
 }
 
 type SeatedContext = AuthenticatedContext & { readonly seat: FlowSeats };
+
+/** All other verbs count as mutating, as in kube-apiserver. */
+const kindOfRequest = ({ info }: AuthenticatedContext): RequestKind =>
+  info.verb === 'get' || info.verb === 'list' ? 'readOnly' : 'mutating';
