@@ -125,19 +125,20 @@ class GarbageCollector {
     if (this.#changedOwners.size > 0 || this.#areWaitingNodesDue) this.#passes.request();
   }
 
-  /** Brings the graph to what memory holds; changes that arrive meanwhile are put into it as they come. */
+  /**
+   * Brings the graph to what memory holds; changes that arrive meanwhile are put into it as they come. Kinds that are not
+   * loaded have no nodes, and their objects may be owners and dependents of all others. Their load interrupts the followers,
+   * and begins the next sync.
+   */
   async #sync(): Promise<void> {
     const { api, log } = this.#options;
-    const { stored: resources } = api.current;
     this.#isSyncDue = false;
-    // The load interrupts the followers, and that is the time to sync.
-    if (!isLoaded(resources)) return;
+    const resources = api.current.stored.filter((resource) => isLoaded([resource]));
+    if (resources.length === 0) return;
     this.#unreadableReports = 0;
     this.#measureUnreadable();
-    await this.#forgetRemoved(new Set(resources));
-    await this.#pace.forEach(this.#graph.nodes(), ({ resource, itemKey }) =>
-      this.#updateNode(resource, itemKey, resource.collection.get(itemKey)),
-    );
+    await this.#forgetRemoved(new Set(api.current.stored));
+    await this.#updateNodes();
     for (const resource of resources) {
       if (this.#synced.has(resource)) continue;
       this.#synced.add(resource);
@@ -167,10 +168,14 @@ class GarbageCollector {
         this.#updateNode(resource, itemKey, undefined),
       );
     }
-    await this.#pace.forEach(this.#graph.nodes(), ({ resource, itemKey }) =>
-      this.#updateNode(resource, itemKey, resource.collection.get(itemKey)),
-    );
+    await this.#updateNodes();
     for (const resource of removed) this.#graph.delete(resource);
+  }
+
+  #updateNodes(): Promise<void> {
+    return this.#pace.forEach(this.#graph.nodes(), ({ resource, itemKey }) =>
+      this.#updateNode(resource, itemKey, isLoaded([resource]) ? resource.collection.get(itemKey) : undefined),
+    );
   }
 
   async #considerDependents(): Promise<void> {

@@ -52,7 +52,7 @@ export async function openStorage(
       probeKey: `${ownPrefix}head`,
       electionTimeoutMs,
       measures,
-      report: createEtcdReporter(log.withName(etcd === etcds[0] ? 'etcd' : id), clock, measures),
+      report: createEtcdReporter(log.withName(etcd === etcds[0] ? 'etcd' : id), clock, { ...etcd, measures }),
     });
     cleanup.defer(id, () => client.close());
     return { ...etcd, client, store: new EtcdStore({ client, transformer, internalPrefix: ownPrefix }), measures };
@@ -63,7 +63,13 @@ export async function openStorage(
   return opened;
 }
 
-function createEtcdReporter(log: Log, clock: Clock, measures: StorageMeasures): (event: EtcdEvent) => void {
+function createEtcdReporter(
+  log: Log,
+  clock: Clock,
+  { resources, measures }: Pick<OpenEtcd, 'resources' | 'measures'>,
+): (event: EtcdEvent) => void {
+  // The others are served meanwhile.
+  const of = resources.size === 0 ? {} : { kinds: [...resources].join() };
   const outages = createOutages(log, clock, {
     severity: 'error',
     began: 'etcd unreachable; rejecting requests until it recovers',
@@ -74,9 +80,9 @@ function createEtcdReporter(log: Log, clock: Clock, measures: StorageMeasures): 
     switch (event.type) {
       case 'outage':
       case 'outage goes on':
-        return outages.failed({}, { error: asError(event.cause) });
+        return outages.failed(of, { error: asError(event.cause) });
       case 'outage ended':
-        return outages.succeeded({});
+        return outages.succeeded(of);
       default:
         return reportState(event, log, measures);
     }

@@ -53,6 +53,23 @@ test('a rewrite updates only values of older keys', async () => {
   expect((await run(rotated, 'rewrite')).lines.at(-1)).toMatch(/^\d+ seen, 0 rewritten/);
 });
 
+test('each etcd of --etcd-servers-overrides is read for its own kinds; what was left in another one is named', async () => {
+  const other = await startEtcd({ encrypted: true });
+  const overrides = `--etcd-servers-overrides=/serviceaccounts#${other.endpoints.join(';')}`;
+  const old = configuration(provider('aesgcm', 'a'));
+  const server = await serveKinds(kinds, { flags: [...flags, overrides], files: { [file]: old }, etcd });
+  await createAccount(server, 'robot-0');
+  await server.close();
+  const inspected = async () =>
+    (await run(rotated, 'inspect', overrides)).lines.filter((line) => line.startsWith('serviceaccounts'));
+  const left = 'serviceaccounts (left in etcd-0)\tk8s:enc:aesgcm:v1:a:\t30';
+  const ofSystem = (await inspected()).filter((line) => line !== left);
+  expect(ofSystem).toEqual([expect.stringMatching(/^serviceaccounts\tk8s:enc:aesgcm:v1:a:\t[1-9]/)]);
+  expect((await run(rotated, 'rewrite', overrides, '--after', keyOf('robot-'))).code).toBe(0);
+  expect(await inspected()).toEqual([String(ofSystem[0]).replace('aesgcm:v1:a', 'secretbox:v1:b'), left]);
+  await other.stop();
+});
+
 test('unreadable values are reported and skipped, and the command fails', async () => {
   await putRaw(etcd.endpoints[0] as string, keyOf('robot-7'), Buffer.from('k8s:enc:aesgcm:v1:a:xyz'));
   const { code, lines } = await run(rotated, 'rewrite');
