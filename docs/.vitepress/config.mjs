@@ -58,7 +58,8 @@ export default {
         text: 'Operations',
         items: [
           page('Operate', 'operate'),
-          page('Recipes', 'recipes'),
+          page('Recipes: docker compose', 'recipes'),
+          page('Recipes: chart', 'recipes-helm'),
           page('Runbooks', 'runbooks'),
           page('Troubleshooting', 'troubleshooting'),
           page('Logs', 'logs'),

@@ -52,8 +52,8 @@ test('links between pages are valid', () => {
 
 /** Output that another test compares: what `npm start` prints. */
 const shownOnly = ['docs/tutorial.md: ## The local cluster'];
-/** `compose.cluster.test.ts` runs each section. */
-const runAsWhole = ['docs/recipes.md'];
+/** `compose.cluster.test.ts` and `recipes.cluster.test.ts` run each section. */
+const runAsWhole = ['docs/recipes.md', 'docs/recipes-helm.md'];
 
 test('the commands of each console block are run by a test; fragments are blocks of sh', () => {
   const tests = fs

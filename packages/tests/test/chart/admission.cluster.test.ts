@@ -3,12 +3,11 @@
  * `restricted`: defaults, validation, admission and unknown fields. There are no nodes, so no pod starts.
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import fs from 'node:fs';
 import path from 'node:path';
 import { until } from '@cluster-apiserver/testkit/until';
 import { describeIf } from '../describe-if.ts';
 import { valueSets } from './chart-files.ts';
-import { hasHelm, type Manifest, render, schemas } from './helm.ts';
+import { hasHelm, installDefinitions, type Manifest, render } from './helm.ts';
 import {
   type KubeApiserver,
   kubeApiserverProgram,
@@ -27,12 +26,7 @@ describeIf(hasHelm && kubeApiserverProgram !== undefined, 'a real kube-apiserver
   let server: KubeApiserver;
   beforeAll(async () => {
     server = await startKubeApiserver();
-    const definitions = path.join(schemas ?? '', 'definitions');
-    for (const name of fs.readdirSync(definitions)) {
-      const definition = JSON.parse(fs.readFileSync(path.join(definitions, name), 'utf8')) as object;
-      const { status, body } = await create('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
-      expect({ name, status, error: status === 201 ? '' : body }).toEqual({ name, status: 201, error: '' });
-    }
+    await installDefinitions(server);
   }, slowTestMs);
   afterAll(() => server.stop(), slowTestMs);
 

@@ -4,12 +4,13 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { chart, isMap, readYaml, type Value } from './chart-files.ts';
+import type { KubeApiserver } from '@cluster-apiserver/testkit/kube-apiserver';
 import { describeIf } from '../describe-if.ts';
 
 const helmProgram = process.env.HELM_MISSING === undefined ? process.env.HELM_BIN : undefined;
 const kubeconformProgram = process.env.KUBECONFORM_BIN;
 /** JSON schemas by API group; `definitions` contains the CustomResourceDefinitions. */
-export const schemas = process.env.KUBERNETES_SCHEMAS;
+const schemas = process.env.KUBERNETES_SCHEMAS;
 
 const reason = process.env.HELM_MISSING ?? 'no HELM_BIN names a helm';
 
@@ -29,16 +30,39 @@ export interface CommandResult {
 /** Isolates Helm from the user's configuration and cache. */
 const home = path.join(os.tmpdir(), 'chart-tests-helm');
 
+/** With Helm on the PATH. */
+export const helmEnvironment = (): NodeJS.ProcessEnv => ({
+  PATH: `${path.dirname(helmProgram ?? '')}:${process.env.PATH}`,
+  HOME: home,
+  HELM_CACHE_HOME: home,
+  HELM_CONFIG_HOME: home,
+  HELM_DATA_HOME: home,
+});
+
 function runCommand(program: string | undefined, args: readonly string[], input = ''): CommandResult {
   if (program === undefined) throw new Error(reason);
   const { status, stdout, stderr, error } = spawnSync(program, args, {
     encoding: 'utf8',
     input,
-    env: { PATH: process.env.PATH, HOME: home, HELM_CACHE_HOME: home, HELM_CONFIG_HOME: home, HELM_DATA_HOME: home },
+    env: helmEnvironment(),
     maxBuffer: 64 * 1024 * 1024,
   });
   if (error) throw error;
   return { code: status, out: stdout, error: stderr };
+}
+
+/** The definitions of operators whose objects the chart has. */
+export async function installDefinitions({ request }: Pick<KubeApiserver, 'request'>): Promise<void> {
+  const definitions = path.join(schemas ?? '', 'definitions');
+  for (const name of fs.readdirSync(definitions)) {
+    const definition = JSON.parse(fs.readFileSync(path.join(definitions, name), 'utf8')) as object;
+    const { status, body } = await request(
+      'POST',
+      '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+      definition,
+    );
+    if (status !== 201) throw new Error(`${name}: ${body}`);
+  }
 }
 
 export const helm = (...args: readonly string[]): CommandResult => runCommand(helmProgram, args);

@@ -215,6 +215,12 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
           answerMs,
         });
       }
+      // Some change the configuration, which other tests expect as it was.
+      const configuration = path.join('deploy', 'compose', 'config');
+      fs.cpSync(path.join(root, configuration), path.join(directory, configuration), { recursive: true });
+      runCompose('run', '--rm', 'setup');
+      runCompose('restart', ...replicas);
+      await until('all replicas', () => replicas.every(isHealthy) || undefined, answerMs);
     },
     slowTestMs * 2,
   );
