@@ -107,6 +107,17 @@ describeWithKubectl('with kubectl', () => {
     slowTestMs,
   );
 
+  test(
+    'a policy refuses what the developer creates, as documented',
+    () => {
+      const document = 'docs/admission.md';
+      for (const object of readDocument('docs/examples/owned-accounts.yaml').split('---\n'))
+        expect(readDocument(document)).toContain(object);
+      return withKubectl(document, '## Policies');
+    },
+    slowTestMs,
+  );
+
   test.each([
     ['docs/authentication.md', '## Certificates of users'],
     ['docs/authentication.md', '## Service account tokens'],
