@@ -144,6 +144,6 @@ function requireKnown(typed: string): Name {
   if (isName(typed)) return typed;
   const nearest = nearestName(typed, names);
   throw new UsageError(
-    `unknown option ${typed}${nearest ? `; did you mean ${nearest}?` : ''} (flags of the server go behind a second --)`,
+    `unknown option ${typed}${nearest ? `; did you mean ${nearest}?` : ''} (npm start -- OPTIONS -- FLAGS: flags of the server go behind a second --)`,
   );
 }

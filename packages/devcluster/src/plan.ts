@@ -35,7 +35,10 @@ export async function plan(options: Options, home: Home, etcd: string, launcher:
   const etcdMembers = options.etcdServers === undefined ? options.etcdMembers : 0;
   const port = options.port === 0 ? await findFreePort(random) : options.port;
   const topology = await planTopology(home, { etcdMembers, replicas: options.replicas, publicPort: port }, random);
-  if (!(await isFree(port))) throw new UsageError(`port ${port} is taken by another program; choose one with --port`);
+  if (!(await isFree(port)))
+    throw new UsageError(
+      `port ${port} is taken by another program; choose one with --port, such as npm start -- --port ${port + 1}`,
+    );
 
   const address = `https://127.0.0.1:${port}`;
   await writeCredentials(home, address, clock, random);
