@@ -65,7 +65,7 @@ function pack(name, { from, manifest, readme, entry }, { env }) {
     ...manifest,
     files: ['dist'],
     dependencies: {
-      ...externalDependencies(parts, used),
+      ...externalDependencies(parts, { used, isProgram: Boolean(manifest.bin) }),
       ...Object.fromEntries(inner.map((part) => [scope + part, version])),
     },
     bundleDependencies: inner.map((part) => scope + part),
@@ -87,11 +87,22 @@ function withDependencies(names) {
   return [...found];
 }
 
-/** Of these parts, and only what is `used` if that is known. */
-function externalDependencies(parts, used) {
+/**
+ * Of these parts, and only what is `used` if that is known. A program has the versions of the lock file, which were tested; a
+ * library leaves them to the program that uses it.
+ */
+function externalDependencies(parts, { used, isProgram }) {
+  const { packages } = read('package-lock.json');
+  const lockedFor = (part, name) =>
+    (packages[`packages/${part}/node_modules/${name}`] ?? packages[`node_modules/${name}`]).version;
   return Object.fromEntries(
     parts
-      .flatMap((part) => Object.entries(read(`packages/${part}/package.json`).dependencies ?? {}))
+      .flatMap((part) =>
+        Object.entries(read(`packages/${part}/package.json`).dependencies ?? {}).map(([name, range]) => [
+          name,
+          isProgram && !name.startsWith(scope) ? lockedFor(part, name) : range,
+        ]),
+      )
       .filter(([name]) => !name.startsWith(scope) && (used?.has(name) ?? true))
       .sort(),
   );

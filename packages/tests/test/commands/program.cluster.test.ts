@@ -92,6 +92,11 @@ test(
       expect(version).toMatch(versionLine);
       const { stdout: help } = await run('npx', ['cluster-apiserver', 'start', '--help'], { cwd: folder });
       expect(help).toContain('--print-kubeconfig');
+      const installed = path.join(folder, 'node_modules', 'cluster-apiserver', 'package.json');
+      const { dependencies } = JSON.parse(fs.readFileSync(installed, 'utf8')) as {
+        readonly dependencies: Readonly<Record<string, string>>;
+      };
+      expect(Object.values(dependencies).filter((one) => !/^\d+\.\d+\.\d+(-rc\.\d+)?$/.test(one))).toEqual([]);
     } finally {
       fs.rmSync(folder, { recursive: true, force: true });
     }
