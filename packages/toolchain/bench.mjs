@@ -2,7 +2,8 @@
 // npm run bench: measures a single replica, and the kube-apiserver of KUBE_APISERVER_BIN in turns with it. Arguments after
 // `--` go to bench/run.mjs; `--help` lists them. `--save` keeps the figures in bench/results.json.
 // npm run bench -- hostile: attacks the same replica, see packages/tests/bench/hostile.ts.
-// npm run bench -- definitions: gives the same replica many custom resource definitions, see bench/definitions.mjs.
+// npm run bench -- definitions: gives the same replica many custom resource definitions, see bench/definitions.mjs. `--save`
+// keeps the figures in bench/measured.json.
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -16,6 +17,8 @@ import { cache, Failure, main, root } from './project.mjs';
 
 const kit = path.join(root, 'bench', 'run.mjs');
 const results = path.join(root, 'bench', 'results.json');
+const measured = path.join(root, 'bench', 'measured.json');
+const fixedDefinitions = path.join(root, 'bench', 'fixed-reference-definitions.json');
 /** The kit gives the servers core 0; the load and the stores share core 1. */
 const serverCore = '0';
 const storeCore = '1';
@@ -55,8 +58,41 @@ async function runDefinitions(args) {
     outputOf('taskset', ['-acp', serverCore, String(replica.pid)]);
     const token = fs.readFileSync(path.join(home, 'admin.token'), 'utf8').trim();
     const server = ['--server', replica.url, '--token', token, '--pid', String(replica.pid)];
-    return run('taskset', ['-c', storeCore, node, bench, ...server, ...args], { env });
+    const isSaved = args.includes('--save');
+    const report = path.join(cache, 'bench-definitions.json');
+    const options = [...(isSaved ? ['--json', report] : []), ...args.filter((arg) => arg !== '--save')];
+    const ended = run('taskset', ['-c', storeCore, node, bench, ...server, ...options], { env });
+    return ended.then((code) => (code === 0 && isSaved ? saveDefinitions(report) : code));
   });
+}
+
+/** Beside the figures of kube-apiserver, which are those of a thousand. */
+function saveDefinitions(report) {
+  const reference = JSON.parse(fs.readFileSync(fixedDefinitions, 'utf8')).thousand;
+  const own = JSON.parse(fs.readFileSync(report, 'utf8'));
+  if (own.count !== reference.count) throw new Failure(`--save is for --count ${reference.count}.`);
+  const seconds = (value) => `${value.toFixed(1)} s`;
+  const each = (figures, name) => `${((figures[name] - figures.rssBeforeMiB) / figures.count).toPrecision(2)} MiB`;
+  const served = ({ createSeconds, servedSeconds }) => seconds(createSeconds + servedSeconds);
+  const date = new Date().toISOString().slice(0, 10);
+  const saved = JSON.parse(fs.readFileSync(measured, 'utf8'));
+  const row = (what, figure) => [what, figure(own), figure(reference)];
+  saved.definitions.date = date;
+  saved.definitions.rows = [
+    row('1,000 definitions created and served after', served),
+    row('CPU time until then', ({ cpuSecondsUntilServed }) => seconds(cpuSecondsUntilServed)),
+    row('memory of each', (figures) => each(figures, 'rssServedMiB')),
+    row('memory of each, with an object, after the documents', (figures) => each(figures, 'rssSettledMiB')),
+    row('first `/openapi/v2`', ({ openapi2FirstSeconds }) => seconds(openapi2FirstSeconds)),
+  ];
+  const sizing = saved.sizing.find(({ command }) => command === saved.definitions.command);
+  Object.assign(sizing, {
+    date,
+    measured: `${each(own, 'rssSettledMiB')} each with one object, 1,000 served after ${served(own)}`,
+  });
+  fs.writeFileSync(measured, `${JSON.stringify(saved, null, 2)}\n`);
+  console.log('Saved in bench/measured.json; npm run reference writes the pages from it.');
+  return 0;
 }
 
 async function runKit(args) {

@@ -36,15 +36,20 @@ interface Measurement {
   readonly errors: number;
 }
 
-/** bench/measured.json: figures of other commands, each with its date; written by hand. */
+/**
+ * bench/measured.json: figures of other commands, each with its date. `npm run bench -- definitions --save` writes those of
+ * definitions; what programs in packages/tests/bench print is copied by hand.
+ */
 interface Measured {
   readonly machine: string;
   readonly sizing: readonly {
     readonly part: string;
-    readonly measured: string;
-    readonly command: string;
-    readonly date: string;
     readonly plan: string;
+    /** What each workload of bench/results.json measures; without it, the three below. */
+    readonly workloads?: Readonly<Record<string, string>>;
+    readonly measured?: string;
+    readonly command?: string;
+    readonly date?: string;
   }[];
   readonly features: readonly {
     readonly feature: string;
@@ -90,7 +95,8 @@ export const benchmarksPage = (): string =>
     definitions: definitionsTable(readMeasured()),
   });
 
-export const scalingPage = (): string => withSections('docs/scaling.md', { sizing: sizingTable(readMeasured()) });
+export const scalingPage = (): string =>
+  withSections('docs/scaling.md', { sizing: sizingTable(readMeasured(), readResults()) });
 
 /** The range of the figures of some workloads. */
 function timesOf({ workloads }: Results, ...keys: readonly string[]): string {
@@ -152,11 +158,21 @@ const featuresTable = ({ machine, features }: Measured): string =>
 const definitionsTable = ({ definitions: { rows, date, command } }: Measured): string =>
   `${table(['', 'this server', 'kube-apiserver'], rows)}\n\n${date}: ${code(command)}`;
 
-const sizingTable = ({ sizing }: Measured): string =>
+const sizingTable = ({ sizing }: Measured, results: Results): string =>
   table(
     ['', 'measured', 'command, date', 'plan with'],
-    sizing.map(({ part, measured, command, date, plan }) => [part, measured, `${code(command)}, ${date}`, plan]),
+    sizing.map(({ part, plan, workloads, measured = '', command = '', date = '' }) =>
+      workloads
+        ? [part, timePerUnit(results, workloads), `${code('npm run bench -- --save')}, ${results.date}`, plan]
+        : [part, measured, `${code(command)}, ${date}`, plan],
+    ),
   );
+
+/** The rate of a workload is that of a core which does nothing else. */
+const timePerUnit = ({ workloads }: Results, named: Readonly<Record<string, string>>): string =>
+  Object.entries(named)
+    .map(([name, what]) => `${format(1e6 / (workloads[name]?.server.perSecond ?? Number.NaN))} µs ${what}`)
+    .join(', ');
 
 const entriesOf = (workloads: Results['workloads']): [string, Figure][] =>
   Object.entries(names).flatMap(([key, name]) => (workloads[key] ? [[name, workloads[key]] as [string, Figure]] : []));
