@@ -2,6 +2,7 @@
 // npm run bench: measures a single replica, and the kube-apiserver of KUBE_APISERVER_BIN in turns with it. Arguments after
 // `--` go to bench/run.mjs; `--help` lists them. `--save` keeps the figures in bench/results.json.
 // npm run bench -- hostile: attacks the same replica, see packages/tests/bench/hostile.ts.
+// npm run bench -- overload: offers it ten times what it sustains, see packages/tests/bench/overload.ts.
 // npm run bench -- definitions: gives the same replica many custom resource definitions, see bench/definitions.mjs. `--save`
 // keeps the figures in bench/measured.json.
 import fs from 'node:fs';
@@ -32,6 +33,7 @@ const ownSettings = ['RBAC', 'encryption with AES-GCM'];
 
 await main(([first, ...rest]) => {
   if (first === 'hostile') return runHostile(rest);
+  if (first === 'overload') return runOverload(rest);
   return first === 'definitions' ? runDefinitions(rest) : runKit(first === undefined ? [] : [first, ...rest]);
 });
 
@@ -45,6 +47,17 @@ async function runHostile(args) {
   return withCluster(tools, home, ['--replicas', '1'], ({ etcd: [etcd] }) => {
     if (!args.includes('--no-pin')) pinStore(etcd.pid);
     return run(node, [...options, bench, '--home', home, ...args], { env });
+  });
+}
+
+async function runOverload(args) {
+  const { node, env } = prepare();
+  const wrk = provisionWrk();
+  if (wrk === undefined) throw new Failure('The bench needs wrk: install it first.');
+  const bench = path.join('packages', 'tests', 'bench', 'overload.ts');
+  const options = ['--conditions=source', '--disable-warning=ExperimentalWarning'];
+  return run(node, [...options, bench, ...args], {
+    env: { ...env, ETCD_BIN: await provisionEtcd(), WRK_BIN: wrk },
   });
 }
 

@@ -9,15 +9,15 @@ const modestItemsMax = 8;
  * requests does not wait for one of each client with hundreds.
  */
 export class FairQueue<T> {
-  readonly #ownerOf: (item: T) => object;
+  readonly #ownerOf: (item: T) => object | string;
   readonly #inOrder = new Fifo<T>();
-  readonly #byOwner = new Map<object, Fifo<T>>();
+  readonly #byOwner = new Map<object | string, Fifo<T>>();
   /** The owners of few items, in the same order. */
-  readonly #modest = new Map<object, Fifo<T>>();
+  readonly #modest = new Map<object | string, Fifo<T>>();
   #isModestNext = true;
   size = 0;
 
-  constructor(ownerOf: (item: T) => object) {
+  constructor(ownerOf: (item: T) => object | string) {
     this.#ownerOf = ownerOf;
   }
 
@@ -49,7 +49,7 @@ export class FairQueue<T> {
     this.#sort(owner, items);
   }
 
-  #sort(owner: object, items: Fifo<T>): void {
+  #sort(owner: object | string, items: Fifo<T>): void {
     if (items.size > modestItemsMax) this.#modest.delete(owner);
     else if (!this.#modest.has(owner)) this.#modest.set(owner, items);
   }

@@ -44,7 +44,7 @@ interface Step {
   /** Must not throw. */
   readonly run: () => void;
   /** Owners alternate while steps wait. */
-  readonly owner: object;
+  readonly owner: object | string;
   /** It counts as this much at least. */
   readonly costMs: number;
 }
@@ -101,9 +101,9 @@ class Lane {
 
 /** In the order in which an iteration serves them. */
 const createLanes = () => ({
-  /** Requests that have arrived: their handlers begin. Owned by connections. */
+  /** Requests that have arrived: their handlers begin. Owned by users. */
   request: new Lane({ refillMs: 2, isPaced: true }),
-  /** Responses that are ready. Owned by connections. */
+  /** Responses that are ready. Owned by users. */
   response: new Lane({ refillMs: 2, isPaced: true }),
   /** TLS handshakes. */
   accept: new Lane({ refillMs: 2, rests: true }),
@@ -149,7 +149,7 @@ export class Loop {
   }
 
   /** Queues a step, which must not throw. Steps of different owners alternate if they wait for several iterations. */
-  queue(name: LaneName, run: () => void, owner: object = nobody, costMs = 0): void {
+  queue(name: LaneName, run: () => void, owner: object | string = nobody, costMs = 0): void {
     this.#lanes[name].waiting.push({ run, owner, costMs });
     this.#schedule();
   }
@@ -173,9 +173,9 @@ export class Loop {
   }
 
   /** For work that can wait in the middle: resolves when it may go on; undefined if that is now. */
-  turn(name: LaneName, costMs = 0): Promise<void> | undefined {
+  turn(name: LaneName, costMs = 0, owner: object | string = nobody): Promise<void> | undefined {
     const lane = this.#lanes[name];
-    if (!this.#admits(lane)) return new Promise((resolve) => this.queue(name, resolve, nobody, costMs));
+    if (!this.#admits(lane)) return new Promise((resolve) => this.queue(name, resolve, owner, costMs));
     lane.charge(costMs);
     return undefined;
   }

@@ -38,6 +38,8 @@ export interface ApiRequest {
   readonly isAborted: boolean;
   /** Calls back once, when the response has been sent or the client has disconnected; at once if that is over. */
   onEnd(listener: (end: ExchangeEnd) => void): void;
+  /** The next requests of the connection take turns with all others of this user, however many connections it has. */
+  takeTurnsAs(user: string): void;
 }
 
 export interface ExchangeEnd {

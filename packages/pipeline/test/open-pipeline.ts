@@ -134,6 +134,7 @@ export async function openPipeline({
       signal: new AbortController().signal,
       isAborted: false,
       onEnd: () => {},
+      takeTurnsAs: () => {},
     });
   const close = async (): Promise<void> => {
     await registry.cache.close();

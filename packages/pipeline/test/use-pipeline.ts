@@ -201,6 +201,7 @@ export function usePipeline(): TestPipeline {
       signal: state.gone.signal,
       isAborted: state.gone.signal.aborted,
       onEnd: (listener) => end.subscribe(listener),
+      takeTurnsAs: () => {},
     };
     const response: ApiResponse = await handle(request);
     const bytes = await bytesIn(response.body);

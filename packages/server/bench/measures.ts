@@ -80,6 +80,7 @@ const request = {
   isAborted: false,
   body: () => Promise.resolve(Buffer.alloc(0)),
   onEnd: () => {},
+  takeTurnsAs: () => {},
 } satisfies ApiRequest;
 
 function microsecondsOf(handle: Handler<ApiRequest>): number {

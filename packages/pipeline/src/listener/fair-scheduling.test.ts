@@ -11,20 +11,29 @@ const serve = useListener();
 /** In one iteration of the event loop, by what the lanes of `base/loop.ts` get and what these cost. */
 const perTurn = { requestsMs: 2, handshakes: 2, connections: 1, endings: 100 };
 
+/** A clock that a test moves, and whose `soon` callbacks wait for it once `byHand` is set. */
+function clockByHand() {
+  const turns: (() => void)[] = [];
+  const state = { nowMs: 0, byHand: false };
+  const clock = {
+    ...systemClock,
+    monotonicMs: () => state.nowMs,
+    soon: (callback: () => void) => (state.byHand ? void turns.push(callback) : systemClock.soon(callback)),
+  };
+  const next = async (): Promise<void> => {
+    await untilTurned(() => turns.length > 0);
+    for (const turn of turns.splice(0)) turn();
+  };
+  return { clock, state, turns, next };
+}
+
 describe('turns', () => {
   test('end after some milliseconds, and connections alternate', async () => {
-    let nowMs = 0;
-    let byHand = false;
-    const turns: (() => void)[] = [];
-    const clock = {
-      ...systemClock,
-      monotonicMs: () => nowMs,
-      soon: (callback: () => void) => (byHand ? void turns.push(callback) : systemClock.soon(callback)),
-    };
+    const { clock, state, turns, next } = clockByHand();
     const handled: string[] = [];
     const served = await serve(({ target }) => {
       handled.push(target);
-      nowMs += 2;
+      state.nowMs += 2;
       return text('');
     }, clock);
     const other = served.http2();
@@ -32,7 +41,7 @@ describe('turns', () => {
     const greedy = await served.frames();
     const modest = await served.raw();
     await new Promise((resolve) => other.ping(resolve));
-    byHand = true;
+    state.byHand = true;
     greedy.send(
       Buffer.concat(
         Array.from({ length: 20 }, (_, i) =>
@@ -45,13 +54,39 @@ describe('turns', () => {
     // Once later frames of another connection are answered, this request has been read.
     for (let n = 0; n < 5; n++) await new Promise((resolve) => other.ping(resolve));
     while (handled.length < 21) {
-      await untilTurned(() => turns.length > 0);
       const before = handled.length;
-      for (const turn of turns.splice(0)) turn();
+      await next();
       expect(handled.length - before).toBeLessThanOrEqual(Math.ceil(perTurn.requestsMs / 2));
     }
     expect(handled.indexOf('/livez')).toBeLessThanOrEqual(5);
     expect(handled.filter((target) => target !== '/livez')).toEqual(Array.from({ length: 20 }, (_, i) => `/list${i}`));
+  });
+
+  test('alternate between users, however many connections one of them has', async () => {
+    const { clock, state, turns, next } = clockByHand();
+    const handled: string[] = [];
+    const served = await serve((request) => {
+      request.takeTurnsAs(request.target.slice(1));
+      handled.push(request.target);
+      state.nowMs += 2;
+      return text('');
+    }, clock);
+    const other = served.http2();
+    await once(other, 'connect');
+    const clients = await Promise.all(Array.from({ length: 40 }, () => served.raw()));
+    const modest = await served.raw();
+    const known = [...clients, modest];
+    for (const client of known) client.send(get(client === modest ? '/modest' : '/greedy'));
+    await untilTurned(() => known.every((client) => client.receivedBytes() > 0));
+    handled.length = 0;
+    state.byHand = true;
+    for (const client of clients) client.send(get('/greedy'));
+    await untilTurned(() => turns.length === 1);
+    for (let n = 0; n < 5; n++) await new Promise((resolve) => other.ping(resolve));
+    modest.send(get('/modest'));
+    for (let n = 0; n < 5; n++) await new Promise((resolve) => other.ping(resolve));
+    while (handled.length < known.length) await next();
+    expect(handled.indexOf('/modest')).toBeLessThanOrEqual(5);
   });
 });
 

@@ -57,7 +57,7 @@ export async function listen(options: ListenOptions, handler: Handler<ApiRequest
   // All requests that arrive in one iteration of the event loop begin together, and ready responses leave together. That
   // keeps code in the processor's caches and batches writes to etcd and to sockets, whose wake-ups cost as much as the rest.
   const accept = (request: SocketRequest): void =>
-    loop.queue('request', () => handOver(request, handler, context), request.connection);
+    loop.queue('request', () => handOver(request, handler, context), request.connection.owner);
   const server = createServer(options);
   connections.attach(server);
   serveHttp1(server, connections, context, accept);
@@ -159,7 +159,7 @@ function handOver(request: SocketRequest, handler: Handler<ApiRequest>, context:
 
 function queueResponse(request: SocketRequest, response: ApiResponse, { guard, loop }: ListenerContext): void {
   try {
-    loop.queue('response', () => request.respond(response), request.connection);
+    loop.queue('response', () => request.respond(response), request.connection.owner);
   } catch (error) {
     guard.reportFailure('response', error, () => request.cutOff());
   }

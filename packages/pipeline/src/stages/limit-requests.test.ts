@@ -52,6 +52,7 @@ const asked = (verb: string, name = 'ann', groups: readonly string[] = []): Auth
     auditId: 'a',
     info: { verb, path: '/' },
     user: { name, groups },
+    request: { takeTurnsAs: () => {} },
     call: callUntil(systemClock.monotonicMs() + 60_000),
   }) as unknown as AuthenticatedContext;
 

@@ -50,6 +50,7 @@ export function limitRequests(
     const flow = control.classify(context);
     if (!flow) return next(context);
     context.flow = flow;
+    context.request.takeTurnsAs(context.user.name);
     if (context.info.verb === 'watch') return next(context);
     // Every wait of a request is bounded by its deadline, its client or the timeout for slow bodies, so every seat is
     // released.

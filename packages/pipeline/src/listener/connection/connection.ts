@@ -17,6 +17,8 @@ export class Connection {
   readonly remoteAddress: string;
   readonly clientCertificates: readonly Buffer[];
   readonly requests = new ShortList<OpenRequest>();
+  /** Whose requests take turns with those of others: the last user, and before the first one the connection itself. */
+  owner: object | string = this;
   readonly responseBytes: MemoryBudget;
   readonly bodyBytes: MemoryBudget;
   /** Response bytes that the kernel has taken. */

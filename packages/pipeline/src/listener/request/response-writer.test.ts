@@ -11,6 +11,7 @@ const processBytes: ProcessBytes = {
   draining: new AbortController().signal,
 };
 const createConnection = (): ConnectionBytes => ({
+  owner: 'ann',
   sentResponseBytes: 0,
   responseBytes: new MemoryBudget(Number.POSITIVE_INFINITY, processBytes.responseBytes),
 });

@@ -7,7 +7,7 @@ import type { ListenerContext } from '../listener-context.ts';
 import type { Backlog } from './open-request.ts';
 import { BodySink, type BodyWriter, type PieceBudget, writePieces } from './write-body.ts';
 
-export type ConnectionBytes = Pick<Connection, 'responseBytes' | 'sentResponseBytes'>;
+export type ConnectionBytes = Pick<Connection, 'responseBytes' | 'sentResponseBytes' | 'owner'>;
 export interface ProcessBytes extends Pick<ListenerContext, 'nowMs' | 'responseBytes' | 'draining'> {
   readonly loop: Pick<Loop, 'turn'>;
 }
@@ -112,7 +112,8 @@ export class ResponseWriter implements PieceBudget {
   }
 
   waitForTurn(bytes: number): Promise<void> | undefined {
-    return this.#process.loop.turn('piece', (bytes + pieceCost.overheadBytes) * pieceCost.msPerByte);
+    const costMs = (bytes + pieceCost.overheadBytes) * pieceCost.msPerByte;
+    return this.#process.loop.turn('piece', costMs, this.#connection.owner);
   }
 
   addBuffered(bytes: number): void {

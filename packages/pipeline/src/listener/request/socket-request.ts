@@ -69,6 +69,10 @@ export abstract class SocketRequest implements ApiRequest, BodyOrigin {
     return this.connection.clientCertificates;
   }
 
+  takeTurnsAs(user: string): void {
+    this.connection.owner = user;
+  }
+
   header(name: string): string | undefined {
     const value = findHeader(this.rawHeaders, name);
     return value === undefined ? undefined : this.decodeHeaderValue(value);

@@ -1,0 +1,169 @@
+/**
+ * Measures what is left of a replica at ten times the load that it sustains: the requests of one greedy user that succeed,
+ * and the latency of a polite user of the same priority level.
+ *
+ *   npm run bench -- overload [seconds of each load, 10 by default]
+ *
+ * Replica, etcd and both users share the cores, and replica and etcd come first.
+ */
+import { execFile } from 'node:child_process';
+import os from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { requireValue, sleep, systemClock as clock } from '@cluster-apiserver/base';
+import { startCluster } from '@cluster-apiserver/testkit/cluster';
+import { type Client, http1Client, http2Client } from '../test/fault/client.ts';
+import { raiseSession } from './hostile/programs.ts';
+
+const [seconds = 10] = process.argv.slice(2).map(Number);
+/** Enough to keep the replica busy, and too few to wait long. */
+const peakConnections = 16;
+const overloadConnections = 1_000;
+const overload = 10;
+const handshakesMs = 5_000;
+const politeIntervalMs = 10;
+const listed = 1_000;
+const politePath = '/api/v1/namespaces/polite/configmaps/c';
+const wrk = process.env['WRK_BIN'] ?? 'wrk';
+const run = promisify(execFile);
+
+interface Workload {
+  readonly name: string;
+  /** Of `apiserver_request_total`, for requests that succeed. */
+  readonly labels: Readonly<Record<string, string>>;
+}
+const workloads: readonly Workload[] = [
+  { name: 'list', labels: { verb: 'LIST', code: '200' } },
+  { name: 'create', labels: { verb: 'POST', code: '201' } },
+];
+
+const cluster = await startCluster({ replicas: 1, etcdMembers: 1 });
+try {
+  const { replicas, etcd } = cluster.pids();
+  const url = requireValue(replicas[0]).url;
+  for (const { pid } of [...replicas, ...etcd]) raiseSession(pid);
+  raiseSession(process.pid);
+  os.setPriority(-19);
+  const admin = http1Client(url, cluster);
+  const create = async (resource: string, body: object): Promise<string> => {
+    const response = await admin.request('POST', resource, { body });
+    if (response.status !== 201) throw new Error(`${resource}: ${response.status} ${response.body}`);
+    return response.body;
+  };
+  const [greedy, polite] = await Promise.all(['greedy', 'polite'].map((name) => openAccount(name, create)));
+  await create('/api/v1/namespaces/polite/configmaps', { metadata: { name: 'c' }, data: { text: 'x'.repeat(600) } });
+  for (let at = 0; at < listed; at++)
+    await create('/api/v1/namespaces/listed/configmaps', {
+      metadata: { name: `c-${at}` },
+      data: { text: 'x'.repeat(600) },
+    });
+  const client = http2Client(url, { ca: cluster.ca, token: requireValue(polite) });
+  await measurePolite(client);
+  const alone = await measurePolite(client);
+  console.log(`The polite user alone: ${show(alone)}\n`);
+  console.log('| load | sustained a second | offered | served | of sustained | polite user | errors |');
+  console.log('|---|---|---|---|---|---|---|');
+  for (const { name, labels } of workloads) {
+    const served = await measureLoad(requireValue(greedy), name, labels, peakConnections, 0);
+    const pauseMs = (overloadConnections * 1_000) / (overload * served.ok);
+    const [over, others] = await Promise.all([
+      measureLoad(requireValue(greedy), name, labels, overloadConnections, pauseMs),
+      // The handshakes of so many connections are another test: `hostile`.
+      sleep(clock, handshakesMs).then(() => measurePolite(client)),
+    ]);
+    console.log(
+      `| ${name} | ${served.ok.toFixed(0)} | ${(over.ok + over.refused).toFixed(0)} | ${over.ok.toFixed(0)} | ${((100 * over.ok) / served.ok).toFixed(0)} % | ${show(others)}, ${(others.p99Ms / alone.p99Ms).toFixed(1)} times | ${others.errors} |`,
+    );
+  }
+  client.close();
+  admin.close();
+
+  /** Answers a second, by the server's own count. */
+  async function measureLoad(
+    token: string,
+    workload: string,
+    labels: Readonly<Record<string, string>>,
+    connections: number,
+    pauseMs: number,
+  ): Promise<{ readonly ok: number; readonly refused: number }> {
+    const script = path.join(import.meta.dirname, 'overload.lua');
+    const options = [
+      '-t1',
+      `-c${connections}`,
+      `-d${seconds + handshakesMs / 1_000 + 1}s`,
+      '--timeout',
+      '30s',
+      '-s',
+      script,
+      url,
+    ];
+    const count = async () => {
+      const { body } = await admin.request('GET', '/metrics');
+      const { verb = '' } = labels;
+      return { ok: sumOf(body, labels), refused: sumOf(body, { verb, code: '429' }), atMs: clock.monotonicMs() };
+    };
+    const running = run(wrk, [...options, '--', token, workload, String(pauseMs)]);
+    await sleep(clock, handshakesMs);
+    const before = await count();
+    await sleep(clock, seconds * 1_000);
+    const after = await count();
+    await running;
+    const elapsed = (after.atMs - before.atMs) / 1_000;
+    return { ok: (after.ok - before.ok) / elapsed, refused: (after.refused - before.refused) / elapsed };
+  }
+} finally {
+  await cluster.stop();
+}
+
+/** A service account that may do everything, and its token. */
+async function openAccount(name: string, create: (resource: string, body: object) => Promise<string>): Promise<string> {
+  await create('/api/v1/namespaces/default/serviceaccounts', { metadata: { name } });
+  await create('/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
+    metadata: { name },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'cluster-admin' },
+    subjects: [{ kind: 'ServiceAccount', name, namespace: 'default' }],
+  });
+  const token = await create(`/api/v1/namespaces/default/serviceaccounts/${name}/token`, { spec: {} });
+  return (JSON.parse(token) as { status: { token: string } }).status.token;
+}
+
+function show({ p50Ms, p99Ms }: Latencies): string {
+  return `p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms`;
+}
+
+interface Latencies {
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly errors: number;
+}
+
+/** Gets at a steady rate, whether those before have been answered or not. Latency counts from when a request was due. */
+async function measurePolite(client: Client): Promise<Latencies> {
+  const latencies: number[] = [];
+  let errors = 0;
+  const startMs = clock.monotonicMs();
+  const open: Promise<void>[] = [];
+  const ask = async (dueMs: number): Promise<void> => {
+    const { status } = await client.request('GET', politePath);
+    if (status !== 200) errors++;
+    latencies.push(clock.monotonicMs() - dueMs);
+  };
+  for (let at = 0; at * politeIntervalMs < seconds * 1_000; at++) {
+    const dueMs = startMs + at * politeIntervalMs;
+    await sleep(clock, Math.max(0, dueMs - clock.monotonicMs()));
+    open.push(ask(dueMs));
+  }
+  await Promise.all(open);
+  const sorted = latencies.toSorted((one, other) => one - other);
+  const quantile = (part: number): number => sorted[Math.floor(part * (sorted.length - 1))] ?? 0;
+  return { p50Ms: quantile(0.5), p99Ms: quantile(0.99), errors };
+}
+
+/** Of the series of `apiserver_request_total` for ConfigMaps with these labels. */
+function sumOf(exposition: string, labels: Readonly<Record<string, string>>): number {
+  const wanted = Object.entries({ ...labels, resource: 'configmaps' }).map(([name, value]) => `${name}="${value}"`);
+  return exposition
+    .split('\n')
+    .filter((line) => line.startsWith('apiserver_request_total{') && wanted.every((label) => line.includes(label)))
+    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
+}
