@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { seededRandom } from '@cluster-apiserver/base';
+import { callUntil, seededRandom } from '@cluster-apiserver/base';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { OutageTracker } from './outage.ts';
 
@@ -33,4 +33,16 @@ test('one probe runs, however often the outage has ended and begun again', async
   for (const one of running) one.resolve();
   await new Promise(setImmediate);
   expect([outage.isActive, running.size, clock.waiting]).toEqual([false, 0, 0]);
+});
+
+test('a hundred calls wait briefly for the end of an outage; further ones fail at once', async () => {
+  const clock = fakeClock();
+  const probe = (): Promise<void> => new Promise(() => {});
+  const outage = new OutageTracker({ clock, random: seededRandom(1), report: () => {}, probe });
+  outage.begin(new Error('no quorum'));
+  const call = callUntil(Number.POSITIVE_INFINITY);
+  const waiting = Array.from({ length: 100 }, () => outage.waitBriefly(call));
+  await expect(outage.waitBriefly(call)).rejects.toThrow('etcd has no quorum');
+  outage.end();
+  await Promise.all(waiting);
 });

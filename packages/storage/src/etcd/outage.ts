@@ -10,6 +10,9 @@ import type { EtcdEvent } from './etcd-event.ts';
 /** A call just before the end of an outage should succeed; one in the middle of it should fail soon. */
 const briefWaitMs = 500;
 
+/** A flood for an etcd that is down must not hold the seats of requests for other kinds, so further calls fail at once. */
+const waitingMax = 100;
+
 /** The end of an outage is detected within about this time. */
 const probePauseMinMs = 50;
 const probePauseMaxMs = 150;
@@ -61,6 +64,7 @@ export class OutageTracker {
     if (!this.#current) return;
     const { clock } = this.#options;
     const { cause, waiting } = this.#current;
+    if (waiting.size === waitingMax) throw new StorageUnavailableError('etcd has no quorum', { cause });
     const waitMs = Math.min(briefWaitMs, call.deadlineMs - clock.monotonicMs());
     const ended = await new Promise<boolean>((resolve) => {
       const wake = (): void => {
