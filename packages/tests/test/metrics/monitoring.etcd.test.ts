@@ -126,14 +126,10 @@ describeIf(program !== undefined, 'Prometheus', 'there is no Prometheus', () => 
   afterAll(() => prometheus.stop());
 
   test.each(panelQueries)('$panel: $query has a result', async ({ query }) => {
-    const { text } = await server.scrape();
-    // These events never happened here, so their queries have no result.
-    const isMissing = selectorsIn(query).some(
-      ({ name }) => !name.includes(':') && name !== 'up' && !new RegExp(`^${name}[{ ]`, 'm').test(text),
-    );
+    // There is no webhook here, so its latency has no samples.
+    if (query.includes('apiserver_admission_webhook_admission_duration_seconds')) return;
     // Recording rules depend on each other, so the last need several evaluations.
-    if (!isMissing) await until(query, async () => ((await prometheus.query(query)).length > 0 ? true : undefined));
-    else await prometheus.query(query);
+    await until(query, async () => ((await prometheus.query(query)).length > 0 ? true : undefined));
   });
 
   test('all rules are evaluated without an error, and no alert fires', async () => {
