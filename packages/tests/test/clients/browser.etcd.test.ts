@@ -10,7 +10,7 @@ import { defineWidgets } from './widgets.ts';
 
 // The page /docs as a person sees it: through `kubectl proxy`, in a browser.
 
-const slowTestMs = 60_000;
+const slowTestMs = 180_000;
 const hasBrowser = spawnSync(chromium, ['--version']).status === 0;
 
 describeIf(hasBrowser && hasKubectl, 'the API reference in Chromium', 'there is no Chromium, or no kubectl', () => {

@@ -8,6 +8,9 @@ import { until } from '@cluster-apiserver/testkit/until';
 
 export const chromium = 'chromium';
 
+/** On a machine that runs other tests. */
+const slowMs = 60_000;
+
 export interface Browser {
   /** Resolves when the page has loaded. */
   open(url: string): Promise<void>;
@@ -46,8 +49,10 @@ export async function openBrowser(): Promise<Browser> {
   };
   try {
     const portFile = path.join(home, 'DevToolsActivePort');
-    const port = await until('Chromium', () =>
-      fs.existsSync(portFile) ? fs.readFileSync(portFile, 'utf8').split('\n')[0] || undefined : undefined,
+    const port = await until(
+      'Chromium',
+      () => (fs.existsSync(portFile) ? fs.readFileSync(portFile, 'utf8').split('\n')[0] || undefined : undefined),
+      slowMs,
     );
     const pages = (await (await fetch(`http://127.0.0.1:${port}/json/list`)).json()) as readonly Target[];
     const page = pages.find(({ type }) => type === 'page');
@@ -92,7 +97,7 @@ async function drive(url: string): Promise<Omit<Browser, 'close'>> {
       const before = loads;
       const { errorText } = await call('Page.navigate', { url: address });
       if (errorText) throw new Error(`${address}: ${errorText}`);
-      await until('the page', () => loads > before || undefined);
+      await until('the page', () => loads > before || undefined, slowMs);
     },
     evaluate: async (expression) => (await call('Runtime.evaluate', { expression, returnByValue: true })).result?.value,
     screenshot: async () => Buffer.from((await call('Page.captureScreenshot')).data ?? '', 'base64'),

@@ -13,8 +13,8 @@ import { defineWidgets, widgetGroup } from './widgets.ts';
 
 // k9s in a terminal of tmux: keys are sent, and the screen is read.
 
-const slowTestMs = 60_000;
-const sawMs = 20_000;
+const slowTestMs = 180_000;
+const sawMs = 60_000;
 const hasTmux = spawnSync('tmux', ['-V']).status === 0;
 
 describeIf(
