@@ -50,6 +50,7 @@ const counted = (store: FollowedStore): FollowedStore => ({
   update: (...args) => (requests.writes++, store.update(...args)),
   delete: (...args) => (requests.writes++, store.delete(...args)),
   end: (...args) => (requests.writes++, store.end(...args)),
+  writeCongestion: 1,
 });
 const registry = openRegistry({
   kinds: kinds({ eventLifetimeSeconds: 3_600 }),

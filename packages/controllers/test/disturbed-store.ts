@@ -66,6 +66,7 @@ export function disturbedStore(store: FollowedStore): DisturbedStore {
     update: (...args) => writing('update', args[0], () => store.update(...args)),
     delete: (...args) => writing('delete', args[0], () => store.delete(...args)),
     end: (...args) => store.end(...args),
+    writeCongestion: 1,
     watch: (prefix, after, signal) => watch(store.watch(prefix, after, signal)[Symbol.asyncIterator]()),
     readLatestRevision: (...args) => {
       asked.head++;

@@ -132,5 +132,6 @@ export const raced = (store: Store, before: () => Promise<unknown>): Store => {
     update: async (...args) => (await first(), store.update(...args)),
     delete: async (...args) => (await first(), store.delete(...args)),
     end: async (...args) => (await first(), store.end(...args)),
+    writeCongestion: 1,
   };
 };

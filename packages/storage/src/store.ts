@@ -31,6 +31,8 @@ export interface Store {
   delete(key: string, expected: Revision, call: Call): Promise<Revision>;
   /** From now on no creation succeeds that is `within` it. Such as the uid of a namespace that another store holds. */
   end(whole: string, call: Call): Promise<void>;
+  /** How many times as long writes take as without others before them: 1 if they do not queue. */
+  readonly writeCongestion: number;
 }
 
 /** What a cache of a store needs in order to follow it. */

@@ -71,6 +71,7 @@ export function memoryStore(clock: Clock): MemoryStore {
       return state.write(key, undefined, {});
     },
     end: async (whole) => void ended.add(whole),
+    writeCongestion: 1,
     watch: (prefix, after, signal, { withPrevious = true } = {}) =>
       watchState(state, prefix, after, signal, withPrevious),
     readLatestRevision: async () => state.head,

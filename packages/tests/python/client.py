@@ -18,6 +18,7 @@ api = config.new_client_from_config(kubeconfig)
 core = client.CoreV1Api(api)
 rbac = client.RbacAuthorizationV1Api(api)
 admission = client.AdmissionregistrationV1Api(api)
+flow_control = client.FlowcontrolApiserverV1Api(api)
 
 lists = {
     "v1/configmaps": core.list_config_map_for_all_namespaces,
@@ -41,6 +42,8 @@ lists = {
         api
     ).list_certificate_signing_request,
     "coordination.k8s.io/v1/leases": client.CoordinationV1Api(api).list_lease_for_all_namespaces,
+    "flowcontrol.apiserver.k8s.io/v1/flowschemas": flow_control.list_flow_schema,
+    "flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations": flow_control.list_priority_level_configuration,
     "rbac.authorization.k8s.io/v1/clusterrolebindings": rbac.list_cluster_role_binding,
     "rbac.authorization.k8s.io/v1/clusterroles": rbac.list_cluster_role,
     "rbac.authorization.k8s.io/v1/rolebindings": rbac.list_role_binding_for_all_namespaces,

@@ -17,5 +17,8 @@ export function requireLeadership(store: Store, leading: () => boolean): Store {
     update: async (...write) => (checkLeadership(), store.update(...write)),
     end: async (...write) => (checkLeadership(), store.end(...write)),
     delete: async (...write) => (checkLeadership(), store.delete(...write)),
+    get writeCongestion() {
+      return store.writeCongestion;
+    },
   };
 }

@@ -22,8 +22,12 @@ import type { ServingSettings } from './serving-settings.ts';
 /** A part of the time of a request, as in Kubernetes: the rest is for its work. */
 const waitShare = 4;
 
-/** A list takes a seat for so many objects, and no more than the last number. */
-const listed = { objectsPerSeat: 100, seatsMax: 10 };
+/** No request takes more. */
+const seatsMax = 10;
+const objectsPerSeat = 100;
+
+/** Without a queue, a write takes so many times as long as the shortest one. */
+const usualCongestion = 2;
 
 /** Some FlowSchemas are compiled in one step of the loop. */
 const schemasPerStep = 16;
@@ -91,11 +95,18 @@ function shareFairly(
 const objectsOf = <Spec>(specs: Readonly<Record<string, Spec>>): { metadata: { name: string }; spec: Spec }[] =>
   Object.entries(specs).map(([name, spec]) => ({ metadata: { name }, spec }));
 
-/** Lists are as expensive as what they read; all other requests take one seat. */
+/**
+ * Lists are as expensive as what they read. Writes that queue in etcd delay everything else there, so the longer they take,
+ * the fewer run at once: the others wait here, where flows take turns. Other requests take one seat.
+ */
 function seatsOf(api: LiveApi, { info, served }: Parameters<RequestLimits['seatsOf']>[0]): number {
-  if (info.verb !== 'list' || !served) return 1;
+  const { verb, resource: target } = info;
+  if (!served || verb === 'get') return 1;
   const resource = api.current.ofVersion(served);
-  if (!resource?.collection.isReady) return 1;
-  const read = countObjects(resource.collection.view(), info.resource?.namespace);
-  return Math.min(listed.seatsMax, Math.max(1, Math.ceil(read / listed.objectsPerSeat)));
+  if (!resource) return 1;
+  if (verb !== 'list')
+    return Math.min(seatsMax, Math.max(1, Math.round(resource.store.writeCongestion / usualCongestion)));
+  if (!resource.collection.isReady) return 1;
+  const read = countObjects(resource.collection.view(), target?.namespace);
+  return Math.min(seatsMax, Math.max(1, Math.ceil(read / objectsPerSeat)));
 }

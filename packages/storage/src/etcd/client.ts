@@ -6,7 +6,7 @@ import type { Clock, Random } from '@cluster-apiserver/base';
 import { StorageUnavailableError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Call } from '../store.ts';
-import { AdaptiveTimeout } from './adaptive-timeout.ts';
+import { ResponseTimes } from './response-times.ts';
 import { capabilitiesOfVersion } from './capabilities.ts';
 import type { EtcdEvent } from './etcd-event.ts';
 import { classifyFault } from './faults.ts';
@@ -76,8 +76,8 @@ export class EtcdClient {
   /** What its calls share. */
   readonly #shared: CallDependencies;
   // A slow disk makes all writes slow, and no reads.
-  readonly #readTimeout: AdaptiveTimeout;
-  readonly #writeTimeout: AdaptiveTimeout;
+  readonly #readTimes: ResponseTimes;
+  readonly #writeTimes: ResponseTimes;
   readonly #latestRevisionRequest: RangeRequest;
   readonly #report: (event: EtcdEvent) => void;
   #lostWatchReportedMs = Number.NEGATIVE_INFINITY;
@@ -93,8 +93,8 @@ export class EtcdClient {
     this.stallAwareClock = new StallAwareClock(clock);
     this.electionTimeoutMs = electionTimeoutMs;
     this.measures = measures;
-    this.#readTimeout = new AdaptiveTimeout(attemptMs, slowAttemptMaxMs);
-    this.#writeTimeout = new AdaptiveTimeout(attemptMs, slowAttemptMaxMs);
+    this.#readTimes = new ResponseTimes(attemptMs, slowAttemptMaxMs);
+    this.#writeTimes = new ResponseTimes(attemptMs, slowAttemptMaxMs);
     this.#report = report;
     this.#latestRevisionRequest = { key: probeKey, countOnly: true };
     const { stallAwareClock, history } = this;
@@ -122,8 +122,13 @@ export class EtcdClient {
 
   /** Retries until there is a valid response. */
   call<Request, Response>(rpc: Rpc<Request, Response>, request: Request, call: EtcdCall): Promise<Response> {
-    const timeout = rpc.path === range.path ? this.#readTimeout : this.#writeTimeout;
-    return new RetryingCall(this.#shared, rpc, request, call, timeout).run();
+    const times = rpc.path === range.path ? this.#readTimes : this.#writeTimes;
+    return new RetryingCall(this.#shared, rpc, request, call, times).run();
+  }
+
+  /** How many times as long writes take as without others before them. */
+  get writeCongestion(): number {
+    return this.#writeTimes.congestion;
   }
 
   /** A linearizable read of the latest revision. Throws StorageUnavailableError without a quorum. */
@@ -140,7 +145,7 @@ export class EtcdClient {
     const member = this.#shared.members.choose();
     const verification = this.#shared.verification;
     try {
-      if (!verification.isVerified(member)) await verification.verify(member, this.#readTimeout.currentMs);
+      if (!verification.isVerified(member)) await verification.verify(member, this.#readTimes.timeoutMs);
       if (!verification.isVerified(member)) throw unverifiedConnection(member);
     } catch (fault) {
       this.#noteFailure(member, fault instanceof EtcdFault && fault.kind === 'refused');

@@ -73,6 +73,10 @@ export class EtcdStore implements FollowedStore {
     this.#writeDependencies = { client, leases: new SharedLeases(client), ownWrites: this.#ownWrites };
   }
 
+  get writeCongestion(): number {
+    return this.#client.writeCongestion;
+  }
+
   get(key: string, caller: Call): Promise<ReadResult> {
     return this.#operations.track('get', key, caller, async (call) => {
       const { history } = this.#client;

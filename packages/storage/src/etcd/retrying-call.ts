@@ -10,7 +10,7 @@ import {
   StorageUnavailableError,
 } from '../errors.ts';
 import type { Call } from '../store.ts';
-import type { AdaptiveTimeout } from './adaptive-timeout.ts';
+import type { ResponseTimes } from './response-times.ts';
 import { classifyFault } from './faults.ts';
 import { unavailableCode, unknownCode } from './grpc-status.ts';
 import type { History } from './history.ts';
@@ -111,7 +111,7 @@ export class RetryingCall<Request, Response> {
   #request: Request;
   readonly #call: EtcdCall;
   /** Of this kind of request. */
-  readonly #timeout: AdaptiveTimeout;
+  readonly #times: ResponseTimes;
   readonly #historyNumber: number;
   readonly #startedMs: number;
   #attempt = 0;
@@ -124,13 +124,13 @@ export class RetryingCall<Request, Response> {
     rpc: Rpc<Request, Response>,
     request: Request,
     call: EtcdCall,
-    timeout: AdaptiveTimeout,
+    times: ResponseTimes,
   ) {
     this.#shared = shared;
     this.#rpc = rpc;
     this.#request = request;
     this.#call = call;
-    this.#timeout = timeout;
+    this.#times = times;
     this.#historyNumber = call.historyNumber ?? shared.history.number;
     this.#startedMs = call.sinceMs ?? shared.stallAwareClock.nowMs();
   }
@@ -148,7 +148,7 @@ export class RetryingCall<Request, Response> {
       const beganMs = stallAwareClock.nowMs();
       const leftMs = this.#requireTimeLeft(beganMs);
       const member = members.choose();
-      const timeoutMs = Math.min(leftMs, this.#timeout.currentMs * timeoutFactor(this.#attempt, members.all.length));
+      const timeoutMs = Math.min(leftMs, this.#times.timeoutMs * timeoutFactor(this.#attempt, members.all.length));
       // If this attempt uses up the time left, only a majority that responds meanwhile justifies another one.
       if (timeoutMs === leftMs) members.probeAll();
       let responseMs = timeoutMs;
@@ -262,7 +262,7 @@ export class RetryingCall<Request, Response> {
     members.noteSuccess(member, nowMs);
     const { trace } = this.#call;
     trace?.set({ ...serverAttributes(new URL(member.endpoint)), 'etcd.attempts': this.#attempt + 1 });
-    this.#timeout.noteResponse(nowMs - sentMs);
+    this.#times.note(nowMs - sentMs, nowMs);
     measures.attemptEnded('answered');
     outage.end();
     if (refusals.full && this.#rpc.takesData?.(this.#request)) refusals.end('full');
@@ -280,7 +280,8 @@ export class RetryingCall<Request, Response> {
   /** A response arrived after the timeout of its attempt. It counts unless something newer is known. */
   acceptLate(message: Buffer, { sentMs, seenRevision }: Attempt): void {
     const { stallAwareClock, history } = this.#shared;
-    this.#timeout.noteResponse(stallAwareClock.nowMs() - sentMs);
+    const nowMs = stallAwareClock.nowMs();
+    this.#times.note(nowMs - sentMs, nowMs);
     let response: Response;
     try {
       response = this.#rpc.decode(message);
@@ -322,7 +323,7 @@ export class RetryingCall<Request, Response> {
     const harmless = this.#rpc.withoutEffect?.(this.#request);
     if (!harmless) return;
     this.#shared.refusals.beginDenied(cause, (call) =>
-      new RetryingCall(this.#shared, this.#rpc, harmless, call, this.#timeout).run(),
+      new RetryingCall(this.#shared, this.#rpc, harmless, call, this.#times).run(),
     );
   }
 
