@@ -15,6 +15,7 @@
   "request-timeout" (printf "%ds" (int .Values.requestTimeoutSeconds))
 -}}
 {{- if eq .Values.tls.source "generated" -}}{{- $_ := set $flags "root-ca-file" (printf "%s/tls/ca.crt" $directory) -}}{{- end -}}
+{{- if .Values.etcd.overrides -}}{{- $_ := set $flags "etcd-servers-overrides" (include "cluster-apiserver.etcdOverrides" .) -}}{{- end -}}
 {{- if include "cluster-apiserver.etcdSecret" . -}}
 {{- $tls := ternary (dict "caKey" "ca.crt" "certKey" "tls.crt" "keyKey" "tls.key") .Values.etcd.tls .Values.etcd.bundled.enabled -}}
 {{- if $tls.caKey -}}{{- $_ := set $flags "etcd-cafile" (printf "%s/etcd/%s" $directory $tls.caKey) -}}{{- end -}}

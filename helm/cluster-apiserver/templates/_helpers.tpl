@@ -145,6 +145,15 @@ https://{{ include "cluster-apiserver.host" . }}{{ if ne (int .Values.service.po
 {{- end -}}
 {{- end -}}
 
+{{/* As the flag expects them. */}}
+{{- define "cluster-apiserver.etcdOverrides" -}}
+{{- $overrides := list -}}
+{{- range $kind, $urls := .Values.etcd.overrides -}}
+{{- $overrides = append $overrides (printf "%s#%s" $kind (join ";" $urls)) -}}
+{{- end -}}
+{{- join "," $overrides -}}
+{{- end -}}
+
 {{/* "true" if client certificates are accepted, which requires that TLS is passed through to the server. */}}
 {{- define "cluster-apiserver.acceptsClientCertificates" -}}
 {{- $client := .Values.authentication.clientCA -}}

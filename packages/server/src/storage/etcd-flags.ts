@@ -9,12 +9,9 @@ const leaseMsMax = 9_000_000_000_000;
 /** Flags of etcd and of encryption at rest. */
 export const etcdFlags = {
   'etcd-servers': etcdUrls('URLs of the etcd members; host:port means http.', 'http://127.0.0.1:2379'),
-  'etcd-servers-overrides': {
-    ...list(
-      'Kinds that have an etcd of their own: group/resource#url;url, separated by commas. The core group is empty, as in /events#http://10.0.0.9:2379. Custom kinds are allowed. Other etcd flags hold for all.',
-    ),
-    placeholder: 'overrides',
-  },
+  'etcd-servers-overrides': list(
+    'Kinds that have an etcd of their own: group/resource#url;url, separated by commas. The core group is empty, as in /events#http://10.0.0.9:2379. Custom kinds are allowed. The other flags of etcd hold for all.',
+  ),
   'etcd-prefix': path('Prefix of all keys in etcd.', '/registry'),
   'etcd-cafile': path('CA bundle to verify the certificates of the etcd members. Reloaded when it changes.'),
   'etcd-certfile': path('Client certificate for connections to etcd. Reloaded when it changes.'),
