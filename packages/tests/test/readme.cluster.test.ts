@@ -101,7 +101,6 @@ describeWithKubectl('with kubectl', () => {
     () => {
       const document = 'docs/custom-resources.md';
       expect(readDocument(document)).toContain(readDocument(definition));
-      fs.copyFileSync(path.join(root, definition), path.join(checkout.directory, 'lamps.yaml'));
       return withKubectl(document, '## Define a kind');
     },
     slowTestMs,
