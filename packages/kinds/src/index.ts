@@ -48,7 +48,8 @@ export type { CertificateSigningRequest } from './certificates/certificate-signi
 export { customResourceDefinition } from './api-extensions/custom-resource-definition.ts';
 export { findApproval } from './api-extensions/approval.ts';
 export { findBundleProblem } from './api-extensions/ca-bundle.ts';
-export { findCondition, type Finding, isTrue, withCondition } from './api-extensions/conditions.ts';
+export { findCondition, type Finding, isTrue } from './api-extensions/conditions.ts';
+export { withCondition } from './conditions.ts';
 export type { CustomResourceDefinition, DefinitionNames } from './api-extensions/definition-fields.ts';
 export { cleanupFinalizer } from './api-extensions/prepare-definition.ts';
 export type { WebhookConfiguration } from './admission-registration/webhook.ts';

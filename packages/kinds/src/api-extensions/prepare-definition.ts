@@ -1,7 +1,7 @@
 import type { WriteContext } from '@cluster-apiserver/model/kind';
 import { withServicePort } from '../admission-registration/client-config.ts';
 import { countingChangesOf } from '../counting-changes.ts';
-import { withCondition } from './conditions.ts';
+import { withCondition } from '../conditions.ts';
 import type { Conversion, CustomResourceDefinition, DefinitionNames } from './definition-fields.ts';
 
 /** Holds a definition until its objects are gone. */
