@@ -1,4 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
+import { callUntil } from '@cluster-apiserver/base';
+import { openPipeline } from '../test/open-pipeline.ts';
+import { robotKind, robotKindAlone } from '../test/robots.ts';
 import { robots, usePipeline } from '../test/use-pipeline.ts';
 
 const pipeline = usePipeline();
@@ -112,3 +115,39 @@ describe.each(['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueO
     });
   },
 );
+
+describe('a request whose kind is replaced meanwhile', () => {
+  test.each(['/a', '', '/a?resourceVersion=0'])('reads %p from the new one', async (name) => {
+    const { ask: send, api, close } = await openPipeline({ kinds: [robotKind] });
+    try {
+      await send('POST', robots, { body: Buffer.from('{"metadata":{"name":"a"}}') });
+      const reading = send('GET', `${robots}${name}`);
+      const replaced = api.replace(robotKindAlone);
+      const afterwards = send('GET', `${robots}${name}`);
+      await replaced;
+      expect([(await reading).status, (await afterwards).status]).toEqual([200, 200]);
+    } finally {
+      await close();
+    }
+  });
+
+  test('has not written', async () => {
+    const { ask: send, api, store, close } = await openPipeline({ kinds: [robotKind] });
+    try {
+      await send('POST', robots, { body: Buffer.from('{"metadata":{"name":"a"}}') });
+      const before = await store.readLatestRevision(call);
+      const patching = send('PATCH', `${robots}/a`, {
+        headers: { 'content-type': 'application/merge-patch+json' },
+        body: Buffer.from('{"arms":2}'),
+      });
+      await api.replace(robotKindAlone);
+      const { status } = await patching;
+      const changes = (await store.readLatestRevision(call)) - before;
+      expect([status, changes]).toEqual(status === 200 ? [200, 1] : [503, 0]);
+    } finally {
+      await close();
+    }
+  });
+});
+
+const call = callUntil(Number.POSITIVE_INFINITY);

@@ -89,5 +89,7 @@ const kind = (group: string, plural: string, otherVersions: readonly VersionDecl
   });
 
 export const robotKind = kind('', 'robots', [machines]);
+/** The same without the other version. */
+export const robotKindAlone = kind('', 'robots');
 export const machineVersion = requireValue(robotKind.versions[1]);
 export const noteKind = kind('notes.example', 'notes');
