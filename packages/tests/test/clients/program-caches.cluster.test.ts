@@ -146,8 +146,12 @@ async function writeAll(client: Client, resources: readonly Resource[], prefix: 
   }
 }
 
-/** A quota that refuses none of the objects, and limits that Python reads: it takes no list without items for one. */
+const noWebhooks = ({ name }: { readonly name: string }): object => ({ metadata: { name }, webhooks: [] });
+
+/** Webhooks and a quota that refuse none of the objects, and limits that Python reads: it takes no list without items for one. */
 const ownSamples: typeof samples = {
+  'admissionregistration.k8s.io/mutatingwebhookconfigurations': noWebhooks,
+  'admissionregistration.k8s.io/validatingwebhookconfigurations': noWebhooks,
   '/limitranges': ({ name }) => ({ metadata: { name }, spec: { limits: [{ type: 'Container', max: { cpu: '1' } }] } }),
   '/resourcequotas': ({ name }) => ({ metadata: { name }, spec: { hard: { 'count/configmaps': '1k' } } }),
 };
