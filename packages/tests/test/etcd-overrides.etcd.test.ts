@@ -228,6 +228,7 @@ async function expectOutage(within: string, of = server): Promise<void> {
     expect(await statusOf('DELETE', `${accountsIn(within)}/${name}`, undefined, of)).toBe(200);
   }
   expect(await statusOf('GET', '/readyz', undefined, of)).toBe(200);
+  expect(await text(await of.open('GET', '/metrics'))).toContain('etcd_unreachable{storage_cluster_id="etcd-1"} 1\n');
   const health = await of.open('GET', '/healthz');
   expect([health.statusCode, await text(health)]).toEqual([500, expect.stringContaining('[-]etcd-override-0 failed')]);
 }

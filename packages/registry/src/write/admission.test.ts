@@ -174,6 +174,32 @@ describe.each(creations)('a creation by %s', (_, make) => {
     expect(await stored(namespace, 'a')).toBeUndefined();
   });
 
+  test('is admitted again if the store has ended what another one has, after that has been caught up with', async () => {
+    const namespace = fresh();
+    let [isKnown, refreshed] = [false, 0];
+    const whole = {
+      uid: `uid-of-${namespace}`,
+      feed: {},
+      refresh: async () => {
+        refreshed++;
+        isKnown = true;
+      },
+    };
+    const relying: AdmissionPlugin = {
+      name: 'relying',
+      validate: () => {
+        if (isKnown) throw new StatusError('Forbidden', 'it is being deleted');
+        return { key: '/registry/namespaces/elsewhere', revision: 7, whole };
+      },
+    };
+    await make(asking(namespace, [relying]), 'before');
+    await store.end(whole.uid, call);
+    await expect(make(asking(namespace, [relying]), 'after')).rejects.toThrow('it is being deleted');
+    expect(refreshed).toBe(1);
+    expect(await stored(namespace, 'after')).toBeUndefined();
+    expect(await stored(namespace, 'before')).toBeDefined();
+  });
+
   test('gives up with a Retry-After if its precondition is broken every time', async () => {
     const namespace = fresh();
     const never: AdmissionPlugin = { name: 'never', validate: () => ({ key: '/registry/none', revision: 1 }) };

@@ -9,6 +9,8 @@ export interface StorageMeasures extends EtcdMeasures {
   historyReplaced(reason: string): void;
   /** Whether etcd is out of space. */
   isFull(isFull: boolean): void;
+  /** Whether no call to etcd succeeds. */
+  isUnreachable(isUnreachable: boolean): void;
   /** The watch cache lists all objects again. */
   cacheLost(): void;
 }
@@ -96,6 +98,11 @@ export function createEtcdMeasures(
     help: 'Whether etcd refuses writes other than deletions because its space is used up: 1 if so, else 0.',
     labels: clusters,
   });
+  const unreachable = metrics.gauge({
+    name: 'etcd_unreachable',
+    help: 'Whether no member of etcd answers with a majority of the others: 1 if so, else 0.',
+    labels: clusters,
+  });
   const labelsOf = (operation: EtcdOperation, of: Kind | string) =>
     typeof of === 'string'
       ? { operation, group: '', resource: of }
@@ -118,6 +125,7 @@ export function createEtcdMeasures(
   return (id) => {
     const at = { storage_cluster_id: id };
     spaceAlarm.set(at, 0);
+    unreachable.set(at, 0);
     for (const counter of [doubts, leftInDoubt, fences, connections, full, lost]) counter.add(at, 0);
     const countAnswered = attempts.series({ ...at, outcome: 'answered' });
     return {
@@ -137,6 +145,7 @@ export function createEtcdMeasures(
       watchEnded: (cause) => watches.add({ ...at, cause }),
       historyReplaced: (reason) => replaced.add({ ...at, reason }),
       cacheLost: () => lost.add(at),
+      isUnreachable: (isUnreachable) => unreachable.set(at, isUnreachable ? 1 : 0),
       isFull: (isFull) => spaceAlarm.set(at, isFull ? 1 : 0),
     };
   };

@@ -80,8 +80,10 @@ function createEtcdReporter(
     switch (event.type) {
       case 'outage':
       case 'outage goes on':
+        measures.isUnreachable(true);
         return outages.failed(of, { error: asError(event.cause) });
       case 'outage ended':
+        measures.isUnreachable(false);
         return outages.succeeded(of);
       default:
         return reportState(event, log, measures);
