@@ -27,10 +27,13 @@ export function* formatReferencePage(version: string, parts: Iterable<DocumentPa
   for (const [tag, ofTag] of Map.groupBy(operations, (operation) => operation.tag))
     yield formatFold(
       tag,
-      ofTag.map(({ operationId }) => operationId),
+      ofTag.map(({ operationId }) => [operationId, operationId.replace(groupIn(tag), ' ')]),
     );
   yield `<h2>Objects</h2>
-${formatFold('Fields by type', [...schemas.keys()])}</nav>
+${formatFold(
+  'Fields by type',
+  [...schemas.keys()].map((name) => [name, shortName(name)]),
+)}</nav>
 <main>
 <h1>API reference</h1>
 <p>Version ${escapeHtml(version)}. The same for programs: <a href="/openapi/v3">OpenAPI 3</a>, <a href="/openapi/v2">OpenAPI 2</a>.</p>
@@ -118,12 +121,14 @@ function describeType({ $ref, allOf, type, format, items, additionalProperties }
 
 const shortName = (name: string): string => name.slice(name.lastIndexOf('.') + 1);
 
-/** Searching the page opens it. */
-const formatFold = (title: string, names: readonly string[]): string =>
-  `<details><summary>${escapeHtml(title)}</summary>${formatLinks(names)}</details>\n`;
+/** The words of a tag, such as `apps_v1`, as its operations contain them. */
+const groupIn = (tag: string): string => tag.replaceAll(/(?:^|_)(.)/g, (_, first: string) => first.toUpperCase());
 
-const formatLinks = (names: readonly string[]): string =>
-  `<ul>${names.map((name) => `<li><a href="#${escapeHtml(name)}">${escapeHtml(shortName(name))}</a></li>`).join('')}</ul>`;
+/** Links with their texts. Searching the page opens them. */
+const formatFold = (title: string, links: readonly (readonly [id: string, text: string])[]): string =>
+  `<details><summary>${escapeHtml(title)}</summary><ul>${links
+    .map(([id, text]) => `<li><a href="#${escapeHtml(id)}">${escapeHtml(text)}</a></li>`)
+    .join('')}</ul></details>\n`;
 
 const formatTable = (heads: readonly string[], rows: readonly (readonly string[])[]): string =>
   rows.length === 0
