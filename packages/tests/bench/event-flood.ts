@@ -1,8 +1,9 @@
 /**
  * Measures reads and writes of ServiceAccounts by one user while another one sends events as fast as it is told. The events
- * have an etcd of their own, unless `shared` is given, and limits per namespace and source. Everything shares the cores.
+ * have limits per namespace and source, and an etcd of their own, which answers or stands still, or that of all kinds.
+ * Everything shares the cores.
  *
- *   node --conditions=source packages/tests/bench/event-flood.ts [seconds, 60] [events a second, 20000] [own|shared]
+ *   node --conditions=source packages/tests/bench/event-flood.ts [seconds, 60] [events a second, 20000] [own|stopped|shared]
  */
 import fs from 'node:fs';
 import http2 from 'node:http2';
@@ -43,7 +44,7 @@ else sendEvents(workerData as Flood);
 
 async function measure(): Promise<void> {
   const [seconds = 60, perSecond = 20_000] = process.argv.slice(2, 4).map(Number);
-  const isShared = process.argv[4] === 'shared';
+  const [mode = 'own'] = process.argv.slice(4);
   const cleanup = new CleanupStack();
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'event-flood-'));
   cleanup.defer('files', () => fs.rmSync(home, { recursive: true }));
@@ -61,7 +62,7 @@ async function measure(): Promise<void> {
       flags: [
         '--enable-admission-plugins=EventRateLimit',
         `--admission-control-config-file=${limits}`,
-        ...(isShared ? [] : [`--etcd-servers-overrides=/events#${own.endpoints.join(';')}`]),
+        ...(mode === 'shared' ? [] : [`--etcd-servers-overrides=/events#${own.endpoints.join(';')}`]),
       ],
     });
     cleanup.defer('server', async () => void (await server.stop()));
@@ -69,6 +70,7 @@ async function measure(): Promise<void> {
     await createReadAccount(server);
     await workPolitely(server, 2); // warms up
     const quiet = await workPolitely(server, seconds / 4);
+    if (mode === 'stopped') await own.members[0]?.signal('SIGSTOP');
     const flood = new Worker(new URL(import.meta.url), {
       workerData: { url: server.url, ca: server.ca, perSecond } satisfies Flood,
       execArgv: process.execArgv,
@@ -78,11 +80,12 @@ async function measure(): Promise<void> {
     const flooded = await workPolitely(server, seconds);
     await flood.terminate();
     const rates = [...answers].map(([answer, count]) => `${answer} ${(count / seconds).toFixed(0)}/s`).join(', ');
-    console.log(`events in ${isShared ? 'the etcd of all kinds' : 'an etcd of their own'}; answers to them: ${rates}`);
+    console.log(`etcd of events ${mode}; answers to them: ${rates}`);
     for (const what of ['reads', 'writes'] as const)
       console.log(
         `${what}: ${quiet[what].toFixed(0)}/s without the flood, ${flooded[what].toFixed(0)}/s with it: ${((100 * flooded[what]) / quiet[what]).toFixed(0)} %`,
       );
+    console.log(`slowest: ${quiet.slowestMs.toFixed(0)} ms without it, ${flooded.slowestMs.toFixed(0)} ms with it`);
   } finally {
     await cleanup.close();
   }
@@ -112,15 +115,19 @@ async function createReadAccount(server: BenchServer): Promise<void> {
 }
 
 /** Reads and writes in a second, by as many clients that read as that write, each one request after the other. */
-async function workPolitely(server: BenchServer, seconds: number): Promise<{ reads: number; writes: number }> {
+async function workPolitely(
+  server: BenchServer,
+  seconds: number,
+): Promise<{ reads: number; writes: number; slowestMs: number }> {
   const startMs = clock.monotonicMs();
   const endMs = startMs + seconds * 1_000;
-  const done = { reads: 0, writes: 0 };
+  const done = { reads: 0, writes: 0, slowestMs: 0 };
   await Promise.all(
     Array.from({ length: politeClients }, async (_, at) => {
       const client = http1Client(server.url, { ca: server.ca, token: 'polite' });
       const what = at % 2 === 0 ? 'reads' : 'writes';
       for (let n = 0; clock.monotonicMs() < endMs; n++) {
+        const sentMs = clock.monotonicMs();
         const body = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { generateName: 'robot-' } };
         const { status } =
           what === 'reads'
@@ -128,12 +135,13 @@ async function workPolitely(server: BenchServer, seconds: number): Promise<{ rea
             : await client.request('POST', accounts, { body });
         if (status !== 200 && status !== 201) throw new Error(`a polite request was answered with ${status}`);
         done[what]++;
+        done.slowestMs = Math.max(done.slowestMs, clock.monotonicMs() - sentMs);
       }
       client.close();
     }),
   );
   const took = (clock.monotonicMs() - startMs) / 1_000;
-  return { reads: done.reads / took, writes: done.writes / took };
+  return { ...done, reads: done.reads / took, writes: done.writes / took };
 }
 
 /** Sends events at a constant rate, over connections with many streams each, until the thread ends. */

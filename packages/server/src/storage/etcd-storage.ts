@@ -51,6 +51,7 @@ export async function openStorage(
       // Below the prefix: the etcd user may have permissions for that only.
       probeKey: `${ownPrefix}head`,
       electionTimeoutMs,
+      failsAtOnce: etcd !== etcds[0],
       measures,
       report: createEtcdReporter(log.withName(etcd === etcds[0] ? 'etcd' : id), clock, { ...etcd, measures }),
     });

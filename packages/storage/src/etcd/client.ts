@@ -39,6 +39,11 @@ export interface EtcdOptions {
   readonly probeKey?: string;
   /** etcd's --election-timeout. Timeouts and retry budgets are multiples of it. */
   readonly electionTimeoutMs?: number;
+  /**
+   * Whether calls fail at once during an outage, without a brief wait for its end. A flood of them then does not hold what
+   * requests that need another etcd share with them.
+   */
+  readonly failsAtOnce?: boolean;
   /** Receives events that operators should see in the log. */
   readonly report?: (event: EtcdEvent) => void;
   readonly measures?: EtcdMeasures;
@@ -85,7 +90,7 @@ export class EtcdClient {
 
   constructor(options: EtcdOptions) {
     const { endpoints, connect, clock, random, report = () => {}, measures = noMeasures } = options;
-    const { electionTimeoutMs = defaultElectionTimeoutMs, probeKey = 'head' } = options;
+    const { electionTimeoutMs = defaultElectionTimeoutMs, probeKey = 'head', failsAtOnce = false } = options;
     const attemptMs = electionTimeoutMs * attemptPerElectionTimeout;
     const slowAttemptMaxMs = electionTimeoutMs * slowAttemptElectionsMax;
     this.clock = clock;
@@ -112,7 +117,7 @@ export class EtcdClient {
     this.#shared = {
       ...environment,
       ...{ measures, members, verification, history },
-      outage: new OutageTracker({ clock, random, report, probe }),
+      outage: new OutageTracker({ clock, random, report, probe, failsAtOnce }),
       refusals: new Refusals(report),
       lateResponseMs: slowAttemptMaxMs,
       requireOpen: () => this.#requireOpen(),

@@ -10,9 +10,6 @@ import type { EtcdEvent } from './etcd-event.ts';
 /** A call just before the end of an outage should succeed; one in the middle of it should fail soon. */
 const briefWaitMs = 500;
 
-/** A flood for an etcd that is down must not hold the seats of requests for other kinds, so further calls fail at once. */
-const waitingMax = 100;
-
 /** The end of an outage is detected within about this time. */
 const probePauseMinMs = 50;
 const probePauseMaxMs = 150;
@@ -23,6 +20,8 @@ export interface OutageOptions {
   readonly report: (event: EtcdEvent) => void;
   /** Resolves when a quorum responds. */
   readonly probe: () => Promise<void>;
+  /** Whether calls do not wait at all. */
+  readonly failsAtOnce: boolean;
 }
 
 interface Outage {
@@ -62,9 +61,9 @@ export class OutageTracker {
   /** Resolves if the outage ends in time, else rejects with a StorageUnavailableError. */
   async waitBriefly(call: Call): Promise<void> {
     if (!this.#current) return;
-    const { clock } = this.#options;
+    const { clock, failsAtOnce } = this.#options;
     const { cause, waiting } = this.#current;
-    if (waiting.size === waitingMax) throw new StorageUnavailableError('etcd has no quorum', { cause });
+    if (failsAtOnce) throw new StorageUnavailableError('etcd has no quorum', { cause });
     const waitMs = Math.min(briefWaitMs, call.deadlineMs - clock.monotonicMs());
     const ended = await new Promise<boolean>((resolve) => {
       const wake = (): void => {
