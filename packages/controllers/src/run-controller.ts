@@ -66,6 +66,8 @@ export interface Controller {
   readonly reconciled: Resource;
   /** The resources whose changes it follows, of what is served at each time. */
   readonly followed: (api: ApiSnapshot) => readonly Resource[];
+  /** Whether it follows kinds of any etcd, some of which may be unavailable for long. It looks itself which are loaded. */
+  readonly isAnyFollowed?: boolean;
   readonly start: (context: ControllerContext) => Reconciler;
 }
 
@@ -120,7 +122,7 @@ const storagePauses = { firstMs: 50, maxMs: 5_000 };
  */
 export async function runController(
   { api, clock, random, signal, log, measures }: ControllerOptions,
-  { workers, pauses = storagePauses, reconciled, followed, start }: Controller,
+  { workers, pauses = storagePauses, reconciled, followed, isAnyFollowed = false, start }: Controller,
 ): Promise<void> {
   const pace = createPace(clock, signal);
   const queue = new RetryQueue<string>({
@@ -157,7 +159,7 @@ export async function runController(
   try {
     await passes.run(async () => {
       // Before the collections are loaded there is nothing to sync, and the load interrupts the followers.
-      if (!isLoaded(followed(api.current))) return;
+      if (!isLoaded(isAnyFollowed ? [reconciled] : followed(api.current))) return;
       measureUnreadable();
       await reconciler.sync();
     });

@@ -40,6 +40,7 @@ export async function cleanUpDefinitions(options: ControllerOptions): Promise<vo
     workers,
     reconciled: definitions,
     followed: ({ stored }) => [definitions, ...stored.filter(({ kind }) => kind.definition !== undefined)],
+    isAnyFollowed: true,
     start: (context) => new Cleaner(options, definitions, context),
   });
 }

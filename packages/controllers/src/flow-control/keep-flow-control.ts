@@ -18,7 +18,7 @@ import { decode } from '@cluster-apiserver/model/schema';
 import { type ApiSnapshot, create, type Resource, type StoredObject } from '@cluster-apiserver/registry';
 import { type Call, itemKey, textOfItemKey } from '@cluster-apiserver/storage';
 import { changeObject, ignoreWarning } from '../change-object.ts';
-import { itemsWithin, readable } from '../memory.ts';
+import { isLoaded, itemsWithin, readable } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
 import { type ControllerOptions, runController } from '../run-controller.ts';
 
@@ -86,7 +86,7 @@ const keepSchemas = (options: ControllerOptions, schemas: Resource, levels: Reso
       },
       changed: (resource, { key, previous, current }) => {
         if (resource === schemas) enqueue(key);
-        else if ((previous === undefined) !== (current === undefined))
+        else if ((previous === undefined) !== (current === undefined) && isLoaded([schemas]))
           for (const item of itemsWithin(schemas.collection.view(), '')) enqueue(item.key);
       },
       sync: async () => {

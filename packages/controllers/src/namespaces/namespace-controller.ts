@@ -38,6 +38,7 @@ export async function drainNamespaces(options: ControllerOptions): Promise<void>
       workers,
       reconciled: namespaces,
       followed: ({ stored }) => stored,
+      isAnyFollowed: true,
       start: (context) => new NamespaceDrainer(options, namespaces, terminating, context),
     });
   } finally {

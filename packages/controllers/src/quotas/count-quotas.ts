@@ -12,7 +12,7 @@ import { textOfItemKey } from '@cluster-apiserver/storage';
 import { type ApiSnapshot, countObjects, hasItemWithin } from '@cluster-apiserver/registry';
 import { sameJson } from '@cluster-apiserver/model/json';
 import { changeObject } from '../change-object.ts';
-import { itemsWithin, readable } from '../memory.ts';
+import { isLoaded, itemsWithin, readable } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
 import { type ControllerOptions, runController, manager } from '../run-controller.ts';
 
@@ -28,6 +28,7 @@ export async function countQuotas(options: ControllerOptions): Promise<void> {
     workers,
     reconciled: quotas,
     followed: ({ resources }) => resources.filter(({ kind }) => kind.namespaced && countedNames(kind).length > 0),
+    isAnyFollowed: true,
     start: ({ enqueue, forEachKey, call }) => ({
       reconcile: async (key) => {
         const stored = readable(quotas.collection.get(key));
@@ -54,7 +55,8 @@ export async function countQuotas(options: ControllerOptions): Promise<void> {
         if (resource === quotas && current) enqueue(key);
         if ((previous === undefined) === (current === undefined)) return;
         const within = key.slice(0, key.indexOf('/') + 1);
-        if (!hasItemWithin(quotas, within)) return;
+        // Their load begins a sync.
+        if (!isLoaded([quotas]) || !hasItemWithin(quotas, within)) return;
         for (const quota of itemsWithin(quotas.collection.view(), within)) enqueue(quota.key);
       },
       sync: () => forEachKey(enqueue),
