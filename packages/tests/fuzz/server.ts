@@ -1,8 +1,6 @@
 /** The fuzzed server: its preparation, and its checks between batches. */
 import fs from 'node:fs';
-import https from 'node:https';
-import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
+import { requestHttps } from '@cluster-apiserver/testkit/https-request';
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { http1Client } from '../test/fault/client.ts';
 import { lampDefinition } from '../test/custom-sample.ts';
@@ -40,15 +38,10 @@ export function serverOf(files: ClusterFiles): Server {
   return {
     files,
     request: async (method, path, body, type = 'application/json') => {
-      const request = https.request(`${files.replica().url}${path}`, {
-        ...{ method, agent: false, ca: fs.readFileSync(files.ca) },
-        headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': type }) },
-      });
-      request.end(body && JSON.stringify(body));
-      const [response] = (await once(request, 'response')) as [IncomingMessage];
-      const pieces: Buffer[] = [];
-      for await (const piece of response) pieces.push(piece as Buffer);
-      return { status: response.statusCode ?? 0, body: Buffer.concat(pieces).toString() };
+      const headers = body && { 'content-type': type };
+      const options = { method, ca: fs.readFileSync(files.ca), token, body, ...(headers && { headers }) };
+      const { status, text } = await requestHttps(`${files.replica().url}${path}`, options);
+      return { status, body: text };
     },
   };
 }

@@ -1,8 +1,6 @@
 /** Priority and fairness on the whole server: what a FlowSchema and a PriorityLevelConfiguration do to requests. */
-import { once } from 'node:events';
-import https from 'node:https';
-import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { type HttpsResponse, requestHttps } from '@cluster-apiserver/testkit/https-request';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { startHttpsServer } from '@cluster-apiserver/testkit/https-server';
@@ -33,21 +31,8 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-async function send(
-  token: string,
-  method: string,
-  path: string,
-  body?: object,
-): Promise<{ status: number | undefined; headers: IncomingMessage['headers']; body: string }> {
-  const request = https.request(`${server.url}${path}`, {
-    method,
-    ca: server.certificate,
-    agent: false,
-    headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) },
-  });
-  request.end(body && JSON.stringify(body));
-  const [response] = (await once(request, 'response')) as [IncomingMessage];
-  return { status: response.statusCode, headers: response.headers, body: await text(response) };
+async function send(token: string, method: string, path: string, body?: object): Promise<HttpsResponse> {
+  return requestHttps(`${server.url}${path}`, { method, ca: server.certificate, token, body });
 }
 
 const uidOf = async (path: string): Promise<string | undefined> =>
@@ -193,8 +178,8 @@ test('while all seats of a level hang, the next one is for another flow, and all
       send('noisy', 'POST', collection, { metadata: { name: `noisy-${at}` } }),
     );
     const metric = async (name: string): Promise<number> => {
-      const { body } = await send('secret', 'GET', '/metrics');
-      return Number(new RegExp(`^${name}\\{priority_level="narrow"\\} (\\d+)$`, 'm').exec(body)?.[1]);
+      const { text: exposed } = await send('secret', 'GET', '/metrics');
+      return Number(new RegExp(`^${name}\\{priority_level="narrow"\\} (\\d+)$`, 'm').exec(exposed)?.[1]);
     };
     const waiting = (): Promise<number> => metric('apiserver_flowcontrol_current_inqueue_requests');
     // A write takes more than one seat while etcd is slow.

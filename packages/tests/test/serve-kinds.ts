@@ -1,8 +1,8 @@
 /** Starts the whole server with a real etcd and the kinds that a test chooses. */
-import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { basename, dirname } from 'node:path';
+import { openHttps } from '@cluster-apiserver/testkit/https-request';
 import { CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { mastersGroup } from '@cluster-apiserver/gates';
 import type { KindServices } from '@cluster-apiserver/kinds';
@@ -125,14 +125,8 @@ export async function serveKinds(
   const agent = new https.Agent({ keepAlive: true, ca: certificate });
   cleanup.defer('connections', () => agent.destroy());
   const open: TestServer['open'] = async (method, path, body, type = 'application/json') => {
-    const bytes = Buffer.from(typeof body === 'object' ? JSON.stringify(body) : (body ?? ''));
-    // Always set the length: Node otherwise sends the body of a DELETE without framing.
-    const ofBody = body && { 'content-type': type, 'content-length': bytes.length };
-    const headers = { authorization: `Bearer ${token}`, ...ofBody };
-    const request = https.request({ agent, host: '127.0.0.1', port: server.port, method, path, headers });
-    request.end(bytes);
-    const [response] = (await once(request, 'response')) as [IncomingMessage];
-    return response;
+    const headers = body ? { 'content-type': type } : {};
+    return openHttps(`https://127.0.0.1:${server.port}${path}`, { agent, token, method, headers, body });
   };
   const close = async (): Promise<void> => {
     const failures: unknown[] = [];

@@ -1,10 +1,9 @@
 /** The audit log of a whole server: its events for every kind of request, and its behavior under failures. */
 import { once } from 'node:events';
 import fs from 'node:fs';
-import type { IncomingMessage } from 'node:http';
-import https from 'node:https';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
+import { openHttps, type HttpsResponse, requestHttps } from '@cluster-apiserver/testkit/https-request';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
@@ -45,22 +44,8 @@ async function requestAs(
   headers: Readonly<Record<string, string>>,
   target: string,
   method = 'GET',
-): Promise<IncomingMessage> {
-  const { hostname, port } = new URL(server.url);
-  const request = https.request({
-    hostname,
-    port,
-    path: target,
-    method,
-    headers,
-    ca: server.certificate,
-    agent: false,
-  });
-  request.end();
-  const [response] = (await once(request, 'response')) as [IncomingMessage];
-  response.resume();
-  await once(response, 'end');
-  return response;
+): Promise<HttpsResponse> {
+  return requestHttps(`${server.url}${target}`, { method, headers, ca: server.certificate });
 }
 
 describe('An audit log', () => {
@@ -446,21 +431,11 @@ describe('A client that disconnects', () => {
     const { server, waitForEvents: eventsOf } = running;
     for (let i = 0; i < 40; i++)
       await server.request('POST', accounts, { metadata: { name: `l${i}`, annotations: { a: 'a'.repeat(100_000) } } });
-    const { hostname, port } = new URL(server.url);
-    const headers = { authorization: `Bearer ${server.token}`, accept: 'application/yaml' };
-    const request = https.request({
-      hostname,
-      port,
-      path: `${accounts}?of=gone`,
-      headers,
-      ca: server.certificate,
-      agent: false,
-    });
-    request.on('error', () => {});
-    request.end();
-    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    const { certificate: ca, token } = server;
+    const headers = { accept: 'application/yaml' };
+    const response = await openHttps(`${server.url}${accounts}?of=gone`, { ca, token, headers });
     await once(response, 'data');
-    request.destroy();
+    response.destroy();
     const events = await eventsOf('of=gone', 2);
     expect(events.map(({ stage }) => stage)).toEqual(['RequestReceived', 'ResponseComplete']);
   }, 60_000);

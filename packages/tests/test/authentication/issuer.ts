@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import https from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { requestHttps } from '@cluster-apiserver/testkit/https-request';
 import { seededRandom, systemClock } from '@cluster-apiserver/base';
 import { createAuthority } from '@cluster-apiserver/certificates';
 import { exportJWK, generateKeyPair, importJWK, type JWK, type JWTPayload, SignJWT } from 'jose';
@@ -125,12 +126,7 @@ async function stop(server: https.Server): Promise<void> {
 
 async function post(url: string, body: string, ca: string): Promise<string> {
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-  const request = https.request(url, { method: 'POST', ca, agent: false, headers });
-  request.end(body);
-  const [response] = (await once(request, 'response')) as [AsyncIterable<Buffer> & { statusCode?: number }];
-  const pieces: Buffer[] = [];
-  for await (const piece of response) pieces.push(piece);
-  const text = Buffer.concat(pieces).toString();
-  if (response.statusCode !== 200) throw new Error(`the issuer responded with ${response.statusCode}: ${text}`);
+  const { status, text } = await requestHttps(url, { method: 'POST', ca, headers, body });
+  if (status !== 200) throw new Error(`the issuer responded with ${status}: ${text}`);
   return text;
 }

@@ -1,7 +1,5 @@
 /** Sends requests with a credential of the test's choice, or none. */
-import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
-import https from 'node:https';
+import { requestHttps } from '@cluster-apiserver/testkit/https-request';
 import type { TestServer } from '../serve-kinds.ts';
 
 export interface ReceivedResponse {
@@ -26,24 +24,10 @@ export async function sendRequest(
   token: string | undefined,
   { path = accounts, headers = {}, method = 'GET', body }: RequestOptions = {},
 ): Promise<ReceivedResponse> {
-  const { hostname, port } = new URL(url);
-  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  const request = https.request({
-    host: hostname,
-    port,
-    method,
-    path,
-    ca: certificate,
-    agent: false,
-    headers: { ...authorization, ...headers },
-  });
-  request.end(body);
-  const [response] = (await once(request, 'response')) as [IncomingMessage];
-  const pieces: Buffer[] = [];
-  for await (const piece of response) pieces.push(piece as Buffer);
-  const text = Buffer.concat(pieces).toString();
+  const options = { method, ca: certificate, token, headers, body };
+  const { status, text } = await requestHttps(`${url}${path}`, options);
   const parsed = text.startsWith('{') ? (JSON.parse(text) as { message?: string }) : {};
-  return { status: response.statusCode ?? 0, message: parsed.message, text };
+  return { status, message: parsed.message, text };
 }
 
 /** The user name in a response of the authorizer. */

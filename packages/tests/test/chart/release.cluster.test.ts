@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import fs from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import os from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
+import { type HttpsOptions, requestHttps } from '@cluster-apiserver/testkit/https-request';
 import { CleanupStack } from '@cluster-apiserver/base';
 import { until } from '@cluster-apiserver/testkit/until';
 import { etcdctl } from '@cluster-apiserver/testkit/etcd';
@@ -461,14 +461,9 @@ async function send({
   readonly target: string;
   readonly method?: string;
   readonly body?: object | undefined;
-  readonly options: https.RequestOptions;
+  readonly options: HttpsOptions;
 }): Promise<Answer> {
-  const sent = https.request(`https://localhost:${port}${target}`, { agent: false, method, ...options });
-  sent.end(body && JSON.stringify(body));
-  const [response] = (await once(sent, 'response')) as [IncomingMessage];
-  const pieces: Buffer[] = [];
-  for await (const piece of response) pieces.push(piece as Buffer);
-  const content = Buffer.concat(pieces).toString();
-  const parsed: unknown = content.startsWith('{') ? JSON.parse(content) : {};
-  return { status: response.statusCode ?? 0, body: isMap(parsed as Value) ? (parsed as Answer['body']) : {} };
+  const { status, text } = await requestHttps(`https://localhost:${port}${target}`, { method, body, ...options });
+  const parsed: unknown = text.startsWith('{') ? JSON.parse(text) : {};
+  return { status, body: isMap(parsed as Value) ? (parsed as Answer['body']) : {} };
 }

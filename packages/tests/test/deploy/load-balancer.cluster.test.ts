@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { loadAuthenticationConfiguration, loadEncryptionConfiguration } from '@cluster-apiserver/config';
 import { CleanupStack, sleep, systemClock as clock } from '@cluster-apiserver/base';
-import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { ClientRequest } from 'node:http';
 import https from 'node:https';
 import tls from 'node:tls';
-import { text } from 'node:stream/consumers';
+import { requestHttps } from '@cluster-apiserver/testkit/https-request';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type ComposeProcesses, type Identity, startComposeProcesses } from './compose-processes.ts';
 import { describeIf } from '../describe-if.ts';
@@ -31,14 +31,8 @@ describeIf(process.env.HAPROXY_BIN !== undefined, 'behind the load balancer', 't
     path: string,
     { body, to = cluster.url, as = cluster.admin }: { body?: object; to?: string; as?: Identity } = {},
   ): Promise<Answer> => {
-    const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      const headers = body && { 'content-type': 'application/json' };
-      const request = https.request(`${to}${path}`, { method, agent: false, ca: cluster.ca, ...as, headers });
-      request.on('response', resolve);
-      request.on('error', reject);
-      request.end(body && JSON.stringify(body));
-    });
-    return { status: response.statusCode ?? 0, body: JSON.parse(await text(response)) as Answer['body'] };
+    const { status, text } = await requestHttps(`${to}${path}`, { method, ca: cluster.ca, ...as, body });
+    return { status, body: JSON.parse(text) as Answer['body'] };
   };
   const create = (name: string, to?: string) =>
     send('POST', accounts, { body: { metadata: { name } }, ...(to !== undefined && { to }) });

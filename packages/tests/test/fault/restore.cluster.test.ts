@@ -37,7 +37,10 @@ const restores: readonly Restore[] = [
 /** How often one of these reasons reported a replaced etcd history. */
 async function countReplacements(client: Client, reasons: string): Promise<number> {
   const { body } = await client.request('GET', '/metrics');
-  const series = new RegExp(`^etcd_history_replaced_total\\{reason="(?:${reasons})"\\} (\\d+)$`, 'gm');
+  const series = new RegExp(
+    `^etcd_history_replaced_total\\{storage_cluster_id="etcd-0",reason="(?:${reasons})"\\} (\\d+)$`,
+    'gm',
+  );
   return body.matchAll(series).reduce((sum, [, count]) => sum + Number(count), 0);
 }
 

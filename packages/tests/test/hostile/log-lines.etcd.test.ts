@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import https from 'node:https';
 import { connect } from 'node:net';
-import { buffer } from 'node:stream/consumers';
 import { connect as connectTls } from 'node:tls';
+import { requestHttps } from '@cluster-apiserver/testkit/https-request';
 import { kinds } from '@cluster-apiserver/kinds';
 import { putRaw } from '@cluster-apiserver/testkit/etcd-gateway';
 import { until } from '@cluster-apiserver/testkit/until';
@@ -27,11 +27,7 @@ afterAll(async () => {
 });
 
 async function send(method: string, path: string, headers: Readonly<Record<string, string>>): Promise<number> {
-  const request = https.request(`${server.url}${path}`, { method, agent, headers });
-  request.end();
-  const [response] = await once(request, 'response');
-  await buffer(response);
-  return response.statusCode;
+  return (await requestHttps(`${server.url}${path}`, { method, agent, headers })).status;
 }
 
 async function sendBytes(bytes: Buffer, overTls: boolean): Promise<void> {

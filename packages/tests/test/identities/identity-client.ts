@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type IncomingHttpHeaders } from 'node:http2';
-import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
+import { requestHttps } from '@cluster-apiserver/testkit/https-request';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { TestServer } from '../serve-kinds.ts';
 
@@ -44,14 +44,8 @@ function overHttp1({ url }: TestServer, access: object): Client {
   const agent = new https.Agent({ ...access, keepAlive: true, maxSockets: 1 });
   return {
     send: async (headers = {}, path = whoami) => {
-      const request = https.request(url + path, {
-        agent,
-        method: 'POST',
-        headers: { ...headers, 'content-length': 2 },
-      });
-      request.end('{}');
-      const [response] = (await once(request, 'response')) as [IncomingMessage];
-      return { status: response.statusCode ?? 0, body: JSON.parse(await textOf(response)) };
+      const { status, text } = await requestHttps(url + path, { agent, method: 'POST', headers, body: '{}' });
+      return { status, body: JSON.parse(text) };
     },
     close: () => agent.destroy(),
   };

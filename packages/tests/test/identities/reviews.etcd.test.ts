@@ -1,9 +1,8 @@
 /** Reviews of users and their permissions. The conformance kit has the recorded responses. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
-import https from 'node:https';
 import { buffer } from 'node:stream/consumers';
+import { openHttps } from '@cluster-apiserver/testkit/https-request';
 import { kinds, reviews, type ReviewServices } from '@cluster-apiserver/kinds';
 import { encodeProtobuf, parseProtobuf } from '@cluster-apiserver/model/codec';
 import type { Review } from '@cluster-apiserver/model/kind';
@@ -90,11 +89,9 @@ async function sendProtobuf(path: string, body: Buffer): Promise<Buffer> {
 }
 
 async function send(path: string, body: Buffer, type: string, accept: string): Promise<IncomingMessage> {
-  const headers = { authorization: `Bearer ${server.token}`, 'content-type': type, accept };
-  const request = https.request(server.url + path, { method: 'POST', headers, ca: server.certificate });
-  request.end(body);
-  const [response] = (await once(request, 'response')) as [IncomingMessage];
-  return response;
+  const headers = { 'content-type': type, accept };
+  const { certificate: ca, token } = server;
+  return openHttps(server.url + path, { method: 'POST', ca, token, headers, body });
 }
 
 describe('an access review', () => {

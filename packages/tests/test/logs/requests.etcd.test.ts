@@ -1,8 +1,8 @@
 /** Request log lines of the whole server with a real etcd. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { once } from 'node:events';
 import https from 'node:https';
 import { buffer } from 'node:stream/consumers';
+import { openHttps, requestHttps } from '@cluster-apiserver/testkit/https-request';
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '@cluster-apiserver/testkit/until';
@@ -28,11 +28,7 @@ afterEach(() => {
 
 async function send(method: string, path: string, headers: Readonly<Record<string, string>> = {}): Promise<number> {
   const all = { authorization: `Bearer ${server.token}`, 'user-agent': 'tester/1', ...headers };
-  const request = https.request(`${server.url}${path}`, { method, agent, headers: all });
-  request.end();
-  const [response] = await once(request, 'response');
-  await buffer(response);
-  return response.statusCode;
+  return (await requestHttps(`${server.url}${path}`, { method, agent, headers: all })).status;
 }
 
 /** Waits for the line with this message and audit ID; it is written after the response was sent. */
@@ -91,12 +87,9 @@ describe('At --v=2 the log has a line for a request', () => {
 
   test('that writes, with the times that it waited', async () => {
     const auditId = 'line-write';
-    const body = JSON.stringify({ metadata: { name: 'second' } });
-    const headers = { authorization: `Bearer ${server.token}`, 'audit-id': auditId, 'content-length': body.length };
-    const request = https.request(`${server.url}${accounts}`, { method: 'POST', agent, headers });
-    request.end(body);
-    const [response] = await once(request, 'response');
-    response.resume();
+    const body = { metadata: { name: 'second' } };
+    const headers = { 'audit-id': auditId };
+    await requestHttps(`${server.url}${accounts}`, { method: 'POST', agent, token: server.token, headers, body });
     const line = await lineOf(auditId);
     expect(line).toMatch(/verb="create" .*resp=201 bytes=[1-9]\d* (.* )?storage="[\d.]+ms"/);
     expect(line).not.toContain('userAgent');
@@ -114,14 +107,10 @@ describe('At --v=2 the log has a line for a request', () => {
 
   test('that its client canceled', async () => {
     const auditId = 'line-aborted';
-    const request = https.request(`${server.url}${accounts}?watch=1`, {
-      agent: new https.Agent({ ca: server.certificate }),
-      headers: { authorization: `Bearer ${server.token}`, 'audit-id': auditId },
-    });
-    request.on('error', () => {});
-    request.end();
-    await once(request, 'response');
-    request.destroy();
+    const { certificate: ca, token } = server;
+    const headers = { 'audit-id': auditId };
+    const watch = await openHttps(`${server.url}${accounts}?watch=1`, { ca, token, headers });
+    watch.destroy();
     expect(await lineOf(auditId)).toContain(' end="client" aborted=true');
   });
 });
@@ -150,15 +139,13 @@ test('a slow request is logged with the times that it waited at any verbosity', 
   const quiet = await serveKinds(kinds, { etcd: server.etcd });
   try {
     const [member] = server.etcd.members;
-    const headers = { authorization: `Bearer ${quiet.token}`, 'audit-id': 'slow-read' };
-    const request = https.request(`${quiet.url}${accounts}/first`, { ca: quiet.certificate, headers });
+    const { certificate: ca, token } = quiet;
+    const headers = { 'audit-id': 'slow-read' };
     await member?.signal('SIGSTOP');
-    const responded = once(request, 'response');
-    request.end();
+    const responded = requestHttps(`${quiet.url}${accounts}/first`, { ca, token, headers });
     await sleep(clock, stallMs);
     await member?.signal('SIGCONT');
-    const [response] = await responded;
-    response.resume();
+    await responded;
     const line = await until('the line', () => quiet.logLines.find((one) => one.includes('"slow-read"')));
     expect(line).toMatch(/^I\d{4} .* http\] "slow request" verb="get" .*resp=200 .*storage="\d{3,}\.\d{3}ms"/);
     expect(quiet.logLines.filter((one) => one.includes('"HTTP"'))).toEqual([]);
@@ -182,13 +169,8 @@ describe('/statusz, /flagz and /', () => {
 
   test('/flagz shows the effective flags', async () => {
     const accept = 'application/json;v=v1beta1;g=config.k8s.io;as=Flagz';
-    const request = https.request(`${server.url}/flagz`, {
-      agent,
-      headers: { authorization: `Bearer ${server.token}`, accept },
-    });
-    request.end();
-    const [response] = await once(request, 'response');
-    const { flags } = JSON.parse((await buffer(response)).toString()) as { flags: Readonly<Record<string, string>> };
+    const { text } = await requestHttps(`${server.url}/flagz`, { agent, token: server.token, headers: { accept } });
+    const { flags } = JSON.parse(text) as { flags: Readonly<Record<string, string>> };
     expect(flags).toMatchObject({
       v: '2',
       'anonymous-auth': 'false',

@@ -5,6 +5,7 @@ import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { requestHttps } from '@cluster-apiserver/testkit/https-request';
 import { CleanupStack, systemClock, systemRandom } from '@cluster-apiserver/base';
 import { createAuthority } from '@cluster-apiserver/certificates';
 import { kinds } from '@cluster-apiserver/kinds';
@@ -70,16 +71,9 @@ export async function serveConfigured(): Promise<ConfiguredServer> {
     throw error;
   });
   const scrape = async (path = '/metrics', headers: Readonly<Record<string, string>> = {}): Promise<Scraped> => {
-    const request = https.request(`${server.url}${path}`, {
-      ca: server.certificate,
-      agent: false,
-      headers: { authorization: `Bearer ${server.token}`, ...headers },
-    });
-    request.end();
-    const [response] = (await once(request, 'response')) as [IncomingMessage];
-    const pieces: Buffer[] = [];
-    for await (const piece of response) pieces.push(piece as Buffer);
-    return { contentType: response.headers['content-type'] ?? '', text: Buffer.concat(pieces).toString() };
+    const { certificate: ca, token } = server;
+    const { headers: received, text } = await requestHttps(`${server.url}${path}`, { ca, token, headers });
+    return { contentType: received['content-type'] ?? '', text };
   };
   return {
     ...server,

@@ -1,9 +1,7 @@
 /** Secrets of the type kubernetes.io/service-account-token with two replicas: filled, used, revoked, removed. */
 import { generateKeyPairSync } from 'node:crypto';
-import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
-import https from 'node:https';
 import { text } from 'node:stream/consumers';
+import { openHttps } from '@cluster-apiserver/testkit/https-request';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
@@ -84,14 +82,7 @@ async function issue(namespace: string, name = 't', account = 'a'): Promise<stri
 
 const whoami = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
 async function use(token: string, server: TestServer) {
-  const request = https.request(`${server.url}${whoami}`, {
-    method: 'POST',
-    agent: false,
-    ca: server.certificate,
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-  });
-  request.end('{}');
-  const [answer] = (await once(request, 'response')) as [IncomingMessage];
+  const answer = await openHttps(`${server.url}${whoami}`, { method: 'POST', ca: server.certificate, token, body: {} });
   const body = JSON.parse(await text(answer)) as { status: { userInfo?: object } };
   return { status: answer.statusCode, warnings: answer.headersDistinct['warning'] ?? [], user: body.status.userInfo };
 }

@@ -1,9 +1,6 @@
 /** Service account tokens with two replicas: issued, used, invalidated, and verified by other services. */
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
-import https from 'node:https';
-import { text } from 'node:stream/consumers';
+import { type HttpsResponse, requestHttps } from '@cluster-apiserver/testkit/https-request';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { formatYaml } from '@cluster-apiserver/model/codec';
@@ -55,30 +52,10 @@ afterAll(async () => {
   await etcd.stop();
 });
 
-interface ReceivedResponse {
-  readonly status: number;
-  readonly text: string;
-}
+const as = (token: string, server: TestServer, method: string, path: string, body?: object): Promise<HttpsResponse> =>
+  requestHttps(`${server.url}${path}`, { method, ca: server.certificate, token, body });
 
-async function as(
-  token: string,
-  server: TestServer,
-  method: string,
-  path: string,
-  body?: object,
-): Promise<ReceivedResponse> {
-  const request = https.request(`${server.url}${path}`, {
-    method,
-    agent: false, // kept connections would delay the server's shutdown
-    ca: server.certificate,
-    headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) },
-  });
-  request.end(body && JSON.stringify(body));
-  const [answer] = (await once(request, 'response')) as [IncomingMessage];
-  return { status: answer.statusCode ?? 0, text: await text(answer) };
-}
-
-const use = (token: string, server: TestServer): Promise<ReceivedResponse> => as(token, server, 'POST', whoami, {});
+const use = (token: string, server: TestServer): Promise<HttpsResponse> => as(token, server, 'POST', whoami, {});
 
 interface Issued {
   readonly spec: { readonly audiences: readonly string[]; readonly expirationSeconds: number };
@@ -134,7 +111,9 @@ describe('a token', () => {
   test('of a deleted account costs etcd one read, however often it is used', async () => {
     const countEtcdReads = async (): Promise<number> => {
       const { text } = await as(second.token, second, 'GET', '/metrics');
-      return Number(/^etcd_client_attempts_total\{outcome="answered"\} (\d+)$/m.exec(text)?.[1]);
+      return Number(
+        /^etcd_client_attempts_total\{storage_cluster_id="etcd-0",outcome="answered"\} (\d+)$/m.exec(text)?.[1],
+      );
     };
     await create(first, 'spent');
     const token = await issue(first, 'spent');
@@ -328,13 +307,8 @@ describe('another service', () => {
   test('may cache the documents for an hour, and must authenticate unless configured otherwise', async () => {
     await create(first, 'reader');
     const token = await issue(first, 'reader');
-    const answered = async (path: string, more: object = {}): Promise<IncomingMessage> => {
-      const request = https.request(`${first.url}${path}`, { agent: false, ca: first.certificate, ...more });
-      request.end();
-      const [answer] = (await once(request, 'response')) as [IncomingMessage];
-      answer.resume();
-      return answer;
-    };
+    const answered = (path: string, more: object = {}): Promise<HttpsResponse> =>
+      requestHttps(`${first.url}${path}`, { ca: first.certificate, ...more });
     const headers = { authorization: `Bearer ${token}` };
     for (const [path, type] of [
       ['/.well-known/openid-configuration', 'application/json'],
@@ -344,8 +318,8 @@ describe('another service', () => {
         'content-type': type,
         'cache-control': 'public, max-age=3600',
       });
-      expect((await answered(path)).statusCode).toBe(401);
-      expect((await answered(path, { headers, method: 'DELETE' })).statusCode).toBe(403);
+      expect((await answered(path)).status).toBe(401);
+      expect((await answered(path, { headers, method: 'DELETE' })).status).toBe(403);
     }
   });
 

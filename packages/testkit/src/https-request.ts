@@ -1,0 +1,52 @@
+/** Requests over HTTP/1.1 with Node's client, each with an own connection unless there is an agent. */
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import https from 'node:https';
+import { buffer } from 'node:stream/consumers';
+
+export interface HttpsOptions
+  extends Pick<https.RequestOptions, 'ca' | 'cert' | 'key' | 'agent' | 'rejectUnauthorized'> {
+  readonly method?: string;
+  /** Undefined for no credential. */
+  readonly token?: string | undefined;
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  /** An object is sent as JSON. */
+  readonly body?: string | Buffer | object | undefined;
+}
+
+export interface HttpsResponse {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly bytes: Buffer;
+  readonly text: string;
+}
+
+/** A response whose body has not been read. */
+export function openHttps(url: string, options: HttpsOptions = {}): Promise<IncomingMessage> {
+  const { method = 'GET', token, headers, body, agent = false, ...tls } = options;
+  const isObject = typeof body === 'object' && !Buffer.isBuffer(body);
+  const bytes = Buffer.from(isObject ? JSON.stringify(body) : (body ?? ''));
+  const request = https.request(url, {
+    ...tls,
+    method,
+    agent,
+    headers: {
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...(isObject && { 'content-type': 'application/json' }),
+      // Node otherwise sends the body of a DELETE without framing.
+      ...(body !== undefined && { 'content-length': String(bytes.length) }),
+      ...headers,
+    },
+  });
+  return new Promise((resolve, reject) => {
+    request.on('response', resolve);
+    // Also of a response that a test leaves in the middle.
+    request.on('error', reject);
+    request.end(bytes);
+  });
+}
+
+export async function requestHttps(url: string, options?: HttpsOptions): Promise<HttpsResponse> {
+  const response = await openHttps(url, options);
+  const bytes = await buffer(response);
+  return { status: response.statusCode ?? 0, headers: response.headers, bytes, text: bytes.toString() };
+}
