@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { CleanupStack } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
-import { allKeys } from '@cluster-apiserver/testkit/etcd-gateway';
+import { allKeys, readChanges } from '@cluster-apiserver/testkit/etcd-gateway';
 import { until } from '@cluster-apiserver/testkit/until';
 import { lampDefinition } from './custom-sample.ts';
 import { serveKinds, type TestServer } from './serve-kinds.ts';
@@ -32,7 +32,10 @@ beforeAll(async () => {
   const serve = async (): Promise<TestServer> => {
     const server = await serveKinds(kinds, {
       etcd: main,
-      flags: [`--etcd-servers-overrides=${held.map((kind) => `${kind}#${urls}`).join()}`],
+      flags: [
+        `--etcd-servers-overrides=${held.map((kind) => `${kind}#${urls}`).join()}`,
+        '--etcd-compaction-interval=1s',
+      ],
     });
     cleanup.defer('server', () => server.close());
     return server;
@@ -131,4 +134,14 @@ test('a role there and a binding in the other etcd grant something together', as
     subjects: [{ apiGroup: group, kind: 'User', name: 'reader' }],
   });
   await until('the grant', async () => (await review(other)) === true || undefined);
+});
+
+test('the leader compacts the history of both', async () => {
+  for (const etcd of [main, own])
+    await until('a compaction', () =>
+      readChanges(etcd.endpoints[0] ?? '', '/registry/').then(
+        () => undefined,
+        () => true,
+      ),
+    );
 });
