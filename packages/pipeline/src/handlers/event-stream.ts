@@ -70,7 +70,8 @@ export class EventStream implements WatchStream {
   async run(): Promise<void> {
     const { clock, durationMs, bookmarks, openWatches } = this.#options;
     const untrack = openWatches.track(this);
-    const drain = this.#guard(() => this.#endWithBookmark('draining'));
+    const end = this.#guard(() => this.#endWithBookmark('draining'));
+    const drain = (): void => void cancels.push(openWatches.endInTurn(end));
     const leave = (): void => this.#end(this.#sink.signal.reason instanceof StalledClientError ? 'stalled' : 'client');
     const cancel = clock.after(
       durationMs,

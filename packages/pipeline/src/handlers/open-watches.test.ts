@@ -40,6 +40,24 @@ test('long selectors of all users are limited together, and short ones are not',
   open.acquire(third, 3 * megabyte);
 });
 
+test.each([
+  [2, 5],
+  [10_000, 5_000],
+])('while the server drains, %i watches end in turn, the first at once', (count, withinMs) => {
+  const clock = fakeClock();
+  const open = new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} });
+  for (let at = 0; at < count; at++) open.track({ writtenBytes: 0, backlogBytes: 0, cutOff: () => {} });
+  let ended = 0;
+  const [, left] = Array.from({ length: count }, () => open.endInTurn(() => ended++));
+  expect(ended).toBe(1);
+  // Its client has gone.
+  left?.();
+  clock.advance(withinMs / 2);
+  expect(ended).toBeLessThanOrEqual(Math.ceil(count / 2));
+  clock.advance(withinMs / 2);
+  expect(ended).toBe(count - 1);
+});
+
 const watches = useWatches();
 
 test('what a client has not read is counted until it has', async () => {

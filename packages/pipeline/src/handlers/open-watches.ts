@@ -24,6 +24,13 @@ const heldBytesMax = 64 * 1024 * 1024;
 const longSelectorsBytesMax = 128 * 1024 * 1024;
 const longSelectorBytes = 16 * 1024;
 
+/**
+ * When the server drains, its watches end over this time, one after the other, or their clients would all come to the other
+ * replicas at once. Few watches end sooner: each so long after the one before.
+ */
+const drainMs = 5_000;
+const drainGapMs = 5;
+
 /** By then some of the user's watches may have ended. */
 const retryAfterSeconds = 30;
 
@@ -68,6 +75,8 @@ export class OpenWatches {
   readonly #streams = new Map<WatchStream, Progress>();
   #longSelectorsBytes = 0;
   #cancelCheck: (() => void) | undefined;
+  /** When the next watch may end because the server drains. */
+  #nextEndMs = 0;
 
   constructor(options: OpenWatchesOptions) {
     this.#options = options;
@@ -129,6 +138,17 @@ export class OpenWatches {
       this.#cancelCheck?.();
       this.#cancelCheck = undefined;
     };
+  }
+
+  /** The server drains: ends a watch when its turn has come. The returned function cancels that. */
+  endInTurn(end: () => void): () => void {
+    const { clock } = this.#options;
+    const nowMs = clock.monotonicMs();
+    const atMs = Math.max(nowMs, this.#nextEndMs);
+    this.#nextEndMs = atMs + Math.min(drainGapMs, drainMs / this.#streams.size);
+    if (atMs > nowMs) return clock.after(atMs - nowMs, end);
+    end();
+    return () => {};
   }
 
   #checkLater(): () => void {
