@@ -24,7 +24,8 @@ export interface HttpsResponse {
 export function openHttps(url: string, options: HttpsOptions = {}): Promise<IncomingMessage> {
   const { method = 'GET', token, headers, body, agent = false, ...tls } = options;
   const isObject = typeof body === 'object' && !Buffer.isBuffer(body);
-  const bytes = Buffer.from(isObject ? JSON.stringify(body) : (body ?? ''));
+  // Node sends the headers before a text in UTF-8, and before bytes in Latin-1.
+  const content = isObject ? JSON.stringify(body) : (body ?? '');
   const request = https.request(url, {
     ...tls,
     method,
@@ -33,7 +34,7 @@ export function openHttps(url: string, options: HttpsOptions = {}): Promise<Inco
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
       ...(isObject && { 'content-type': 'application/json' }),
       // Node otherwise sends the body of a DELETE without framing.
-      ...(body !== undefined && { 'content-length': String(bytes.length) }),
+      ...(body !== undefined && { 'content-length': String(Buffer.byteLength(content)) }),
       ...headers,
     },
   });
@@ -41,7 +42,7 @@ export function openHttps(url: string, options: HttpsOptions = {}): Promise<Inco
     request.on('response', resolve);
     // Also of a response that a test leaves in the middle.
     request.on('error', reject);
-    request.end(bytes);
+    request.end(content);
   });
 }
 
