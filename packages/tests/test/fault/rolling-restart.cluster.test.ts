@@ -5,16 +5,19 @@ import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { DeadlineError } from '@cluster-apiserver/testkit/repeatable-errors';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type Client, http1Client, http2Client, type RequestOptions } from './client.ts';
+import { startResumingWatches } from './resuming-watches.ts';
 
-const slowTestMs = 300_000;
+const slowTestMs = repetitions({ ci: 300_000, soak: 3_600_000 });
+const replicas = 3;
 /** Restarts, of each replica in turn. */
-const restarts = repetitions({ ci: 4, soak: 20 });
-const requestsPerSecond = 200;
+const restarts = repetitions({ ci: 4, soak: 50 });
+const requestsPerSecond = repetitions({ ci: 200, soak: 500 });
+const watches = repetitions({ ci: 100, soak: 1_000 });
 /** Share of the target rate to reach: a busy machine may miss a little. */
 const reachedShareMin = 0.9;
 /** Time for a replica to stop, its restart delay, and the start of the next process. */
 const restartMs = 40_000;
-/** Responses between two restarts, so that each restart affects clients of both replicas. */
+/** Responses between two restarts, so that each restart affects clients of all replicas. */
 const responsesBetween = 100;
 
 const kept = 8;
@@ -35,12 +38,19 @@ interface RequestRecord {
   readonly returnedMs: number;
   /** Undefined for a correct response. */
   readonly fault: string | undefined;
+  /** What a write has written. */
+  readonly written: Written | undefined;
+}
+
+interface Written {
+  readonly name: string;
+  readonly revision: number;
 }
 
 let cluster: Cluster;
 
 beforeAll(async () => {
-  cluster = await startCluster({ replicas: 2, etcdMembers: 1 });
+  cluster = await startCluster({ replicas, etcdMembers: 1 });
   const client = http1Client(cluster.pids().front.url, cluster);
   for (const name of accounts)
     expect((await client.request('POST', collection, { body: { metadata: { name } } })).status).toBe(201);
@@ -50,8 +60,16 @@ beforeAll(async () => {
 afterAll(() => cluster.stop(), slowTestMs);
 
 test(
-  `${restarts} rolling restarts at ${requestsPerSecond} requests/s fail no request, over kept and new connections and HTTP/2`,
+  `${restarts} rolling restarts at ${requestsPerSecond} requests/s fail no request, over kept and new connections and HTTP/2, and ${watches} watches miss nothing`,
   async () => {
+    const watching = startResumingWatches({
+      ...cluster,
+      url: cluster.pids().front.url,
+      collection,
+      names: accounts,
+      count: watches,
+      revision: await readRevision(),
+    });
     const load = steadyLoad();
     const beganMs = clock.monotonicMs();
     const seen: { readonly stoppedMs: number; readonly readyMs: number }[] = [];
@@ -59,8 +77,9 @@ test(
       for (let restart = 0; restart < restarts; restart += 1) {
         const before = load.requests.length;
         await until('traffic', () => load.requests.length >= before + responsesBetween || undefined, restartMs);
-        const replica = restart % 2;
+        const replica = restart % replicas;
         const { pid, url } = running(replica);
+        const [open, resumedBefore] = [await countWatches(url), watching.resumed];
         const logOffset = cluster.log('front').length;
         const stoppedMs = clock.monotonicMs();
         process.kill(pid, 'SIGTERM');
@@ -72,10 +91,17 @@ test(
           restartMs,
         );
         seen.push({ stoppedMs, readyMs: clock.monotonicMs() });
+        // Each watch of the replica comes back once.
+        expect(watching.resumed - resumedBefore).toBeLessThanOrEqual(open);
       }
+      await load.stop();
+      await watching.judge(revisionsByName(load.requests));
     } finally {
       await load.stop();
+      watching.stop();
     }
+    expect(watching.faults).toEqual([]);
+    expect(watching.resumed).toBeGreaterThan(0);
     const tookMs = clock.monotonicMs() - beganMs;
     expect(load.requests.filter(({ fault }) => fault !== undefined)).toEqual([]);
     for (const { stoppedMs, readyMs } of seen) {
@@ -88,7 +114,7 @@ test(
     if (reachedShare < reachedShareMin) throw new DeadlineError(`only ${reachedShare} of the rate was reached`);
     const slowestMs = Math.max(...load.requests.map(({ sentMs, returnedMs }) => returnedMs - sentMs));
     console.log(
-      `${load.requests.length} requests in ${(tookMs / 1000).toFixed(0)} s, the slowest took ${slowestMs.toFixed(0)} ms`,
+      `${load.requests.length} requests in ${(tookMs / 1000).toFixed(0)} s, the slowest took ${slowestMs.toFixed(0)} ms; ${watches} watches were resumed ${watching.resumed} times`,
     );
   },
   slowTestMs,
@@ -149,7 +175,7 @@ interface Operation {
 }
 
 interface Sent {
-  readonly metadata?: { readonly name?: string };
+  readonly metadata?: { readonly name?: string; readonly resourceVersion?: string };
   readonly items?: readonly unknown[];
 }
 
@@ -180,13 +206,47 @@ async function sendAndCheck(
   { method, path, options, fits }: Operation,
 ): Promise<RequestRecord> {
   const sentMs = clock.monotonicMs();
-  const fault = await client
-    .request(method, path, options)
-    .then(
-      ({ status, body }) => (status === 200 && fits(JSON.parse(body) as Sent) ? undefined : `${status} ${body}`),
-      String,
-    );
-  return { by, what: `${method} ${path}`, sentMs, returnedMs: clock.monotonicMs(), fault };
+  const result = await client.request(method, path, options).then(
+    ({ status, body }) => {
+      const sent = status === 200 ? (JSON.parse(body) as Sent) : undefined;
+      if (!sent || !fits(sent)) return { fault: `${status} ${body}`, written: undefined };
+      const { name = '', resourceVersion } = sent.metadata ?? {};
+      return {
+        fault: undefined,
+        written: method === 'PATCH' ? { name, revision: Number(resourceVersion) } : undefined,
+      };
+    },
+    (error: unknown) => ({ fault: String(error), written: undefined }),
+  );
+  return { by, what: `${method} ${path}`, sentMs, returnedMs: clock.monotonicMs(), ...result };
+}
+
+/** In the order of etcd. A patch that changes nothing returns the revision before. */
+function revisionsByName(requests: readonly RequestRecord[]): ReadonlyMap<string, readonly number[]> {
+  const written = requests.flatMap((request) => request.written ?? []);
+  const byName = [...Map.groupBy(written, ({ name }) => name)];
+  return new Map(
+    byName.map(([name, all]) => [
+      name,
+      [...new Set(all.map(({ revision }) => revision))].sort((one, other) => one - other),
+    ]),
+  );
+}
+
+async function readRevision(): Promise<string> {
+  const client = http1Client(cluster.pids().front.url, cluster);
+  const { body } = await client.request('GET', collection).finally(() => client.close());
+  return (JSON.parse(body) as Sent).metadata?.resourceVersion ?? '';
+}
+
+/** The open watches of a replica. */
+async function countWatches(url: string): Promise<number> {
+  const client = http1Client(url, cluster);
+  const { body } = await client.request('GET', '/metrics').finally(() => client.close());
+  return [...body.matchAll(/^apiserver_longrunning_requests\{.* (\d+)$/gm)].reduce(
+    (sum, [, value]) => sum + Number(value),
+    0,
+  );
 }
 
 const running = (replica: number): { pid: number; url: string } =>
