@@ -95,6 +95,8 @@ export interface AdmittedCreation {
   /** What the value was encoded from. */
   readonly source: object | undefined;
   readonly preconditions: readonly Precondition[];
+  /** The uids of what it is a part of, and another store has. */
+  readonly within: readonly string[];
   /** Whether memory has an object of that name, or cannot know. */
   readonly mayBeTaken: () => boolean;
   /** Of the store that it is for. */

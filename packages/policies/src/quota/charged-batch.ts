@@ -51,6 +51,11 @@ export class ChargedBatch {
     return true;
   }
 
+  /** What its creations are parts of, and another store has. */
+  get within(): readonly string[] {
+    return [...new Set(this.creations.flatMap(({ within }) => within))];
+  }
+
   /** What the first creation is stored with: the charges and the other creations. */
   async preconditions(quotas: Resource, namespace: string, call: Call): Promise<readonly Precondition[]> {
     const options = {

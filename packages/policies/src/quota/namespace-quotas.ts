@@ -101,7 +101,8 @@ export class NamespaceQuotas {
     const call = callOf(batch.creations);
     try {
       const preconditions = await batch.preconditions(this.#quotas, this.#namespace, call);
-      const revision = await store.create(key, value, { source, preconditions }, call);
+      const { within } = batch;
+      const revision = await store.create(key, value, { source, preconditions, within }, call);
       collection.noteLocalWrite(revision);
       for (const { resolve } of batch.creations) resolve(revision);
     } catch (error) {

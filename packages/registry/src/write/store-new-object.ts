@@ -113,7 +113,7 @@ export async function createAdmitted(
     const elsewhere = given.flatMap(({ whole }) => (whole && whole.feed !== collection.feed ? whole : []));
     const preconditions =
       elsewhere.length === 0 ? given : given.filter(({ whole }) => !whole || whole.feed === collection.feed);
-    const within = elsewhere.length === 0 ? undefined : elsewhere.map(({ uid }) => uid);
+    const within = elsewhere.map(({ uid }) => uid);
     const storeAlone = (): Promise<Revision> =>
       store.create(key, value, { timeToLiveSeconds, source, preconditions, within }, call);
     try {
@@ -121,7 +121,7 @@ export async function createAdmitted(
       invariant(timeToLiveSeconds === undefined, 'objects that expire are not counted');
       const mayBeTaken = nameCheck(resource, itemKey);
       return revision(
-        await storeWith({ key, value, source, preconditions, mayBeTaken, feed: collection.feed, storeAlone }),
+        await storeWith({ key, value, source, preconditions, within, mayBeTaken, feed: collection.feed, storeAlone }),
       );
     } catch (error) {
       if (!(error instanceof PreconditionFailedError)) throw error;

@@ -186,9 +186,9 @@ export class EtcdStore implements FollowedStore {
     await Promise.resolve();
     // Encrypted once for all attempts, because the write is recognised by its bytes.
     const stored = await awaitBeforeDeadline(this.#transformer.toStorage(value, key, traced.trace), traced, clock);
-    const { timeToLiveSeconds, preconditions: given, within } = options;
-    const ends = within?.map((whole) => ({ key: this.#endKey(whole), revision: 0 }));
-    const preconditions = ends ? [...(given ?? []), ...ends] : given;
+    const { timeToLiveSeconds, preconditions: given, within = [] } = options;
+    const ends = within.map((whole) => ({ key: this.#endKey(whole), revision: 0 }));
+    const preconditions = ends.length > 0 ? [...(given ?? []), ...ends] : given;
     const others =
       !preconditions || preconditions.every(isUnwritten)
         ? preconditions
