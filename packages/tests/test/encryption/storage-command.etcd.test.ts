@@ -10,6 +10,8 @@ import { configuration, createAccount, file, flags, provider, keyOf } from './co
 import { runStorage } from './run-storage.ts';
 
 let etcd: RealEtcd;
+/** Of some kinds, in one test. */
+let other: RealEtcd | undefined;
 beforeEach(async () => {
   etcd = await startEtcd({ encrypted: true });
   const alone = ['--system-namespaces=', '--disable-admission-plugins=NamespaceAutoProvision'];
@@ -22,7 +24,11 @@ beforeEach(async () => {
   });
   await server.close();
 });
-afterEach(() => etcd.stop());
+afterEach(async () => {
+  await other?.stop();
+  other = undefined;
+  await etcd.stop();
+});
 
 async function run(text: string, ...args: string[]): ReturnType<typeof runStorage> {
   const ran = await runStorage(etcd, text, ...args);
@@ -54,7 +60,7 @@ test('a rewrite updates only values of older keys', async () => {
 });
 
 test('each etcd of --etcd-servers-overrides is read for its own kinds; what was left in another one is named', async () => {
-  const other = await startEtcd({ encrypted: true });
+  other = await startEtcd({ encrypted: true });
   const overrides = `--etcd-servers-overrides=/serviceaccounts#${other.endpoints.join(';')}`;
   const old = configuration(provider('aesgcm', 'a'));
   const server = await serveKinds(kinds, { flags: [...flags, overrides], files: { [file]: old }, etcd });
@@ -67,7 +73,6 @@ test('each etcd of --etcd-servers-overrides is read for its own kinds; what was 
   expect(ofSystem).toEqual([expect.stringMatching(/^serviceaccounts\tk8s:enc:aesgcm:v1:a:\t[1-9]/)]);
   expect((await run(rotated, 'rewrite', overrides, '--after', keyOf('robot-'))).code).toBe(0);
   expect(await inspected()).toEqual([String(ofSystem[0]).replace('aesgcm:v1:a', 'secretbox:v1:b'), left]);
-  await other.stop();
 });
 
 test('unreadable values are reported and skipped, and the command fails', async () => {
