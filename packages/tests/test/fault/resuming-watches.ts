@@ -9,6 +9,8 @@ export interface ResumingWatches {
   readonly resumed: number;
   /** What no client may see: refused watches, errors, and events that others have not received in this order. */
   readonly faults: readonly string[];
+  /** Waits until all are open. */
+  opened(): Promise<unknown>;
   /** Waits until each has received what was written, and compares: nothing less, nothing else. */
   judge(written: ReadonlyMap<string, readonly number[]>): Promise<void>;
   stop(): void;
@@ -26,7 +28,7 @@ interface Options extends Credentials {
 const watchesPerSession = 25;
 /** A client that got no response waits for so long. */
 const retryMs = 50;
-const lastEventsMs = 60_000;
+const allMs = 60_000;
 const shownMax = 20;
 
 export function startResumingWatches(options: Options): ResumingWatches {
@@ -35,7 +37,7 @@ export function startResumingWatches(options: Options): ResumingWatches {
   const overHttp2 = Array.from({ length: Math.ceil(count / 2 / watchesPerSession) }, () => http2Transport(options));
   /** The revisions that the first watch of each object has received. */
   const received = new Map(names.map((name) => [name, [] as number[]]));
-  const watches: { readonly name: string; place: number; open: OpenWatch | undefined }[] = [];
+  const watches: { readonly name: string; place: number; isOpen: boolean; open: OpenWatch | undefined }[] = [];
   const faults: string[] = [];
   let resumed = 0;
   let isStopped = false;
@@ -47,7 +49,7 @@ export function startResumingWatches(options: Options): ResumingWatches {
   function start(name: string, transport: WatchTransport): void {
     const order = received.get(name) ?? [];
     let last = revision;
-    const watch = { name, place: 0, open: undefined as OpenWatch | undefined };
+    const watch = { name, place: 0, isOpen: false, open: undefined as OpenWatch | undefined };
     watches.push(watch);
     const receive = (text: string): void => {
       const { type, object } = JSON.parse(text) as Line;
@@ -66,6 +68,7 @@ export function startResumingWatches(options: Options): ResumingWatches {
       watch.open = transport.open(url, `${collection}?${query}`, {
         status: (status) => {
           code = status;
+          watch.isOpen = status === 200;
           if (status !== 200) report(`a watch of ${name} after ${last}: status ${status}`);
         },
         line: (text) => {
@@ -74,6 +77,7 @@ export function startResumingWatches(options: Options): ResumingWatches {
         closed: () => {
           if (isStopped) return;
           resumed++;
+          watch.isOpen = false;
           if (code === 200) open();
           else void sleep(clock, retryMs).then(open);
           if (code === 0) report(`a watch of ${name} after ${last}: no response`);
@@ -92,13 +96,10 @@ export function startResumingWatches(options: Options): ResumingWatches {
       return resumed;
     },
     faults,
+    opened: () => until('all watches', () => watches.every(({ isOpen }) => isOpen) || undefined, allMs),
     judge: async (written) => {
       const due = (name: string): number => written.get(name)?.length ?? 0;
-      await until(
-        'the last events',
-        () => watches.every(({ name, place }) => place >= due(name)) || undefined,
-        lastEventsMs,
-      );
+      await until('the last events', () => watches.every(({ name, place }) => place >= due(name)) || undefined, allMs);
       for (const [name, order] of received)
         if (order.join() !== (written.get(name) ?? []).join())
           report(`watches of ${name}: ${order.join()} instead of ${written.get(name)?.join()}`);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { CleanupStack } from '@cluster-apiserver/base';
+import { CleanupStack, requireValue } from '@cluster-apiserver/base';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { until } from '@cluster-apiserver/testkit/until';
 import { describeIf } from '../describe-if.ts';
@@ -15,6 +15,8 @@ afterAll(() => cleanup.close((what, error) => console.error(what, error)), slowT
 
 interface Sample {
   readonly collection: string;
+  /** The leader writes its status meanwhile. */
+  readonly isObserved?: true;
   readonly object: (name: string) => object;
 }
 
@@ -72,6 +74,24 @@ const samples: readonly Sample[] = [
     object: (name) => ({ metadata: meta(name), rules: [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }] }),
   },
   {
+    collection: '/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations',
+    object: (name) => ({
+      metadata: meta(name),
+      spec: {
+        type: 'Limited',
+        limited: { nominalConcurrencyShares: 1, lendablePercent: 0, limitResponse: { type: 'Reject' } },
+      },
+    }),
+  },
+  {
+    collection: '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas',
+    isObserved: true,
+    object: (name) => ({
+      metadata: meta(name),
+      spec: { priorityLevelConfiguration: { name: 'catch-all' }, matchingPrecedence: 9_000 },
+    }),
+  },
+  {
     collection: '/apis/skew.example.com/v1/namespaces/default/widgets',
     object: (name) => ({ apiVersion: 'skew.example.com/v1', kind: 'Widget', metadata: meta(name), spec: {} }),
   },
@@ -99,17 +119,18 @@ describeIf(other !== undefined, 'two versions on one etcd', 'npm run skew tests 
 
   test.each(samples)(
     '$collection: each reads, follows and changes what the other wrote',
-    async ({ collection, object }) => {
+    async ({ collection, object, isObserved }) => {
+      const comparable = (value: unknown): unknown => (isObserved ? (value as Observed).spec : value);
       for (const [from, to, name] of [
         [before, after, 'of-before'],
         [after, before, 'of-after'],
       ] as const) {
         const created = await answer(from, 'POST', collection, object(name));
-        expect(await answer(to, 'GET', `${collection}/${name}`)).toEqual(created);
+        expect(comparable(await answer(to, 'GET', `${collection}/${name}`))).toEqual(comparable(created));
         const patched = await answer(to, 'PATCH', `${collection}/${name}`, {
           metadata: { labels: { state: 'changed' } },
         });
-        expect(await answer(from, 'GET', `${collection}/${name}`)).toEqual(patched);
+        expect(comparable(await answer(from, 'GET', `${collection}/${name}`))).toEqual(comparable(patched));
         // The watch cache of the first one follows.
         await until(
           'the change',
@@ -127,6 +148,32 @@ describeIf(other !== undefined, 'two versions on one etcd', 'npm run skew tests 
     },
     slowTestMs,
   );
+
+  test('what both serve has the same discovery', async () => {
+    const [older, newer] = await Promise.all(replicas.all.map(resourcesByVersion));
+    const both = Object.keys(requireValue(older)).filter((version) => newer && version in newer);
+    expect(both).toEqual(expect.arrayContaining(['v1', 'skew.example.com/v1', 'rbac.authorization.k8s.io/v1']));
+    for (const version of both) expect(newer?.[version]).toEqual(older?.[version]);
+  });
+
+  test('a list that begins at one goes on at the other', async () => {
+    const names = Array.from({ length: 5 }, (_, at) => `paged-${at}`);
+    for (const { collection, object } of samples) {
+      for (const name of names) await answer(before, 'POST', collection, object(name));
+      for (const [first, second] of [
+        [before, after],
+        [after, before],
+      ] as const) {
+        const page = (await answer(first, 'GET', `${collection}?limit=2`)) as List;
+        const token = encodeURIComponent(page.metadata.continue ?? '');
+        const rest = (await answer(second, 'GET', `${collection}?continue=${token}`)) as List;
+        expect(rest.metadata.resourceVersion).toBe(page.metadata.resourceVersion);
+        const listed = [...page.items, ...rest.items].map(({ metadata }) => metadata.name);
+        expect(listed).toEqual(expect.arrayContaining(names));
+        expect(new Set(listed).size).toBe(listed.length);
+      }
+    }
+  });
 
   test(
     'each serves alone what both wrote, and leads',
@@ -164,7 +211,26 @@ describeIf(other !== undefined, 'two versions on one etcd', 'npm run skew tests 
   );
 });
 
+/** What discovery says of each version of each group. */
+async function resourcesByVersion(replica: Replica): Promise<Readonly<Record<string, unknown>>> {
+  const { groups } = (await answer(replica, 'GET', '/apis')) as Groups;
+  const versions = groups.flatMap((group) => group.versions.map(({ groupVersion }) => groupVersion));
+  const paths = [['v1', '/api/v1'], ...versions.map((version) => [version, `/apis/${version}`])];
+  return Object.fromEntries(
+    await Promise.all(paths.map(async ([version = '', path = '']) => [version, await answer(replica, 'GET', path)])),
+  ) as Readonly<Record<string, unknown>>;
+}
+
+interface Groups {
+  readonly groups: readonly { readonly versions: readonly { readonly groupVersion: string }[] }[];
+}
+
+interface Observed {
+  readonly spec: unknown;
+}
+
 interface List {
+  readonly metadata: { readonly continue?: string; readonly resourceVersion: string };
   readonly items: readonly { readonly metadata: { readonly name: string } }[];
 }
 
