@@ -50,36 +50,50 @@ export function* readAppliedInSteps(
   const values = yield* decodeInSteps(schema, configuration, unknownField, { keepsNulls: true });
   yield;
   const fields = new GrowingFieldSet();
-  addMentionedMembers(schema, requireObject(configuration ?? {}), values, [], fields);
+  yield* addMentionedMembers(schema, requireObject(configuration ?? {}), values, [], fields);
   return { fields, values, configuration };
 }
 
-/** Follows the raw configuration, because canonical values do not distinguish null from absent. */
-function addMentioned(schema: Schema, written: unknown, value: unknown, path: string[], fields: GrowingFieldSet): void {
-  if (isEmptyMention(written)) return fields.add(path);
-  if (hasSharedMembers(schema, written))
-    return addMentionedMembers(schema, requireObject(written), requireOptionalObject(value), path, fields);
-  if (isSharedList(schema) && Array.isArray(written))
-    return addMentionedEntries(schema, written, requireOptionalList(value) ?? [], path, fields);
-  return fields.add(path);
+/**
+ * Follows the raw configuration, because canonical values do not distinguish null from absent. Undefined if nothing is left
+ * to add below the place.
+ */
+function addMentioned(
+  schema: Schema,
+  written: unknown,
+  value: unknown,
+  path: string[],
+  fields: GrowingFieldSet,
+): SyncTask<void> | undefined {
+  if (!isEmptyMention(written)) {
+    if (hasSharedMembers(schema, written))
+      return addMentionedMembers(schema, requireObject(written), requireOptionalObject(value), path, fields);
+    if (isSharedList(schema) && Array.isArray(written))
+      return addMentionedEntries(schema, written, requireOptionalList(value) ?? [], path, fields);
+  }
+  fields.add(path);
+  return undefined;
 }
 
-function addMentionedMembers(
+/** The members of one object are a step. */
+function* addMentionedMembers(
   schema: MembersSchema,
   written: JsonObject,
   value: Optional<JsonObject>,
   path: string[],
   fields: GrowingFieldSet,
-): void {
+): SyncTask<void> {
   for (const name of Object.keys(written)) {
     const inner = memberSchema(schema, name);
     if (!inner) continue;
     path.push(fieldStep(name));
     // A member that no schema names is there because it is mentioned.
     if (schema.type !== 'object' || !schema.fields.has(name)) fields.add(path);
-    addMentioned(inner, written[name], value && getOwn(value, name), path, fields);
+    const below = addMentioned(inner, written[name], value && getOwn(value, name), path, fields);
+    if (below) yield* below;
     path.pop();
   }
+  yield;
 }
 
 /** Whether the place itself is mentioned, and nothing below it. */
@@ -88,15 +102,15 @@ const isEmptyMention = (written: unknown): boolean =>
   written === undefined ||
   (typeof written === 'object' && !Array.isArray(written) && Object.keys(written).length === 0);
 
-function addMentionedEntries(
+function* addMentionedEntries(
   schema: SharedListSchema,
   written: readonly unknown[],
   entries: readonly unknown[],
   path: string[],
   fields: GrowingFieldSet,
-): void {
+): SyncTask<void> {
   const seen = new Set<string>();
-  written.forEach((entry, index) => {
+  for (const [index, entry] of written.entries()) {
     const step = entry === null ? undefined : findEntryStep(schema, entries[index]);
     if (step === undefined)
       throw new PatchFormError(`${path.map(stepText).join('')}: entry ${index} has nothing that tells it from others`);
@@ -104,7 +118,8 @@ function addMentionedEntries(
     seen.add(step);
     path.push(step);
     fields.add(path);
-    addMentioned(schema.items, entry, entries[index], path, fields);
+    const below = addMentioned(schema.items, entry, entries[index], path, fields);
+    if (below) yield* below;
     path.pop();
-  });
+  }
 }
