@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 
-/** It reads V8's counters of all code loaded in its process: after a hundred other test files that takes minutes. */
-const needsNewProcess = /\/hostile\/growth[\w-]*\.test\.ts$/;
+/** They read V8's counters of all code loaded in their process: after a hundred other test files that takes minutes. */
+const needsNewProcess = /\/hostile\/(?:growth|parts-of)[\w-]*\.test\.ts$/;
 
 /** The suffix of a test file says what it starts, and so how long it takes. */
 const slowestFirst = [needsNewProcess, /\.cluster\.test\.ts$/, /\.etcd\.test\.ts$/, /\.test\.ts$/];
