@@ -4,6 +4,10 @@ import { field, list, object, publicationOf, string, time, type ValueOf } from '
 
 export const flowControl = { group: 'flowcontrol.apiserver.k8s.io', version: 'v1' };
 
+export const publication = (kind: string, description: string, required: readonly string[] = []) => ({
+  publication: publicationOf({ ...flowControl, kind }, description, required),
+});
+
 /** Stands for everything of its kind: verbs, groups, resources, namespaces, paths, names of service accounts. */
 export const everything = '*';
 
@@ -16,7 +20,7 @@ const conditionSchemaOf = (kind: string) =>
       reason: field(4, string, 'Reason of the last change, in one word.'),
       message: field(5, string, 'Details of the last change.'),
     },
-    { publication: publicationOf({ ...flowControl, kind }, 'An aspect of the current state.') },
+    publication(kind, 'An aspect of the current state.'),
   );
 
 export const statusSchemaOf = (kind: string) =>
@@ -28,7 +32,7 @@ export const statusSchemaOf = (kind: string) =>
         'Aspects of the current state.',
       ),
     },
-    { publication: publicationOf({ ...flowControl, kind: `${kind}Status` }, 'The current state.') },
+    publication(`${kind}Status`, 'The current state.'),
   );
 
 type Status = ValueOf<ReturnType<typeof statusSchemaOf>>;

@@ -1,18 +1,5 @@
-import {
-  boolean,
-  field,
-  int32,
-  list,
-  object,
-  publicationOf,
-  string,
-  type ValueOf,
-} from '@cluster-apiserver/model/schema';
-import { flowControl } from './flow-control.ts';
-
-const publication = (kind: string, description: string, required: readonly string[] = []) => ({
-  publication: publicationOf({ ...flowControl, kind }, description, required),
-});
+import { boolean, field, int32, list, object, string, type ValueOf } from '@cluster-apiserver/model/schema';
+import { publication } from './flow-control.ts';
 
 const nameOf = (description: string) => field(1, string, description, 'always');
 

@@ -1,9 +1,5 @@
-import { field, int32, object, publicationOf, string, type ValueOf } from '@cluster-apiserver/model/schema';
-import { flowControl } from './flow-control.ts';
-
-const publication = (kind: string, description: string, required: readonly string[] = []) => ({
-  publication: publicationOf({ ...flowControl, kind }, description, required),
-});
+import { field, int32, object, string, type ValueOf } from '@cluster-apiserver/model/schema';
+import { publication } from './flow-control.ts';
 
 const queuingSchema = object(
   {
