@@ -77,7 +77,7 @@ export async function fetchEtcd(
     fs.writeFileSync(path.join(scratch, 'etcd.tar.gz'), archive);
     const { status, stderr } = spawnSync('tar', ['-xzf', 'etcd.tar.gz'], { cwd: scratch, encoding: 'utf8' });
     if (status !== 0) throw new StartError(`The release of etcd cannot be unpacked: ${stderr}`);
-    // etcd last: whoever finds it can rely on the other.
+    // etcd last: where it exists, etcdctl does too.
     for (const program of ['etcdctl', 'etcd'])
       fs.renameSync(path.join(scratch, folder, program), path.join(directory, program));
   } finally {

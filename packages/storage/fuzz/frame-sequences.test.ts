@@ -28,7 +28,7 @@ test(
   patienceMs,
 );
 
-/** A connection whose listeners are told something else. */
+/** A connection with listeners of other events. */
 const telling = (differently: (listener: StreamListener) => Partial<StreamListener>): typeof Connection =>
   class extends Connection {
     override open(headers: Buffer, listener: StreamListener): Stream {

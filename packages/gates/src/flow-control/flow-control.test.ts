@@ -194,7 +194,7 @@ test('a wait ends after a while, and no seat is lost', async () => {
   const late = waiting instanceof Promise ? waiting.catch((error: unknown) => error) : undefined;
   await settled();
   clock.advance(waitMaxMs);
-  // In the turn of the timer, before the promise has told anything.
+  // In the turn of the timer, before the promise is settled.
   first?.release();
   expect(await late).toBeInstanceOf(FlowRejectedError);
   expect(rejected).toEqual(['time-out']);

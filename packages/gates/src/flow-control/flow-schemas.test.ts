@@ -96,7 +96,7 @@ test.each([
   [undefined, ''],
   ['ByUser', 'ann'],
   ['ByNamespace', 'team'],
-])('flows told apart %s', (method, expected) => {
+])('the flow of a request by the method %s', (method, expected) => {
   expect(compileFlowSchema(schema([], method)).flowOf(request())).toBe(expected);
 });
 

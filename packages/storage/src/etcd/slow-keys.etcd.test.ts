@@ -107,7 +107,7 @@ test('a key that takes long suspends its collection, delays no others for long, 
   expect(reports).toEqual(['loaded', 'suspended', 'collection loaded']);
 });
 
-test('a plugin that is slow but never fails is tried again without being told', async () => {
+test('a plugin that is slow but never fails is tried again unasked', async () => {
   const plugin = Promise.withResolvers<void>();
   answers = plugin.promise;
   await put(`${underKms}a`);

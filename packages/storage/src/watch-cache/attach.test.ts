@@ -31,12 +31,12 @@ test('a collection that is attached has everything that was written before, and 
   await cached.put('/r/c/1', 'one');
   const c = await cache.attach(descriptorOf('/r/c/'));
   expect(await contents(c)).toEqual(['1=one']);
-  const told: string[] = [];
-  c.subscribe({ onChange: ({ key }) => told.push(key), onReset: () => told.push('reset') });
+  const changes: string[] = [];
+  c.subscribe({ onChange: ({ key }) => changes.push(key), onReset: () => changes.push('reset') });
   await cached.put('/r/c/2', 'two');
   await c.waitUntilFresh(undefined, call);
   expect(await contents(c)).toEqual(['1=one', '2=two']);
-  expect(told).toEqual(['2']);
+  expect(changes).toEqual(['2']);
   expect(c.changesAfter(c.currentRevision)).toEqual([]);
 });
 

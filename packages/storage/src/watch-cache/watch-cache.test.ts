@@ -110,10 +110,10 @@ test('a read that may be stale is immediate, but never misses local writes', asy
   a.noteLocalWrite(written);
   // Reads of another collection need not see it.
   expect(b.waitUntilFresh('any', call)).toBeUndefined();
-  const told = a.waitUntilFresh('any', call);
-  expect(told).toBeDefined();
+  const fresh = a.waitUntilFresh('any', call);
+  expect(fresh).toBeDefined();
   release();
-  await told;
+  await fresh;
   expect(a.get('1')?.revision).toBe(written);
 });
 
@@ -152,16 +152,17 @@ test('a future revision is refused without waiting', async () => {
 test('a subscriber gets every change in order, with the previous version', async () => {
   const [a] = collectionsOf(cached.open());
   await a.waitUntilFresh(undefined, call);
-  const told: string[] = [];
+  const changes: string[] = [];
   a.subscribe({
-    onChange: ({ key, previous, current }) => told.push(`${key}: ${previous?.text ?? '-'} to ${current?.text ?? '-'}`),
-    onReset: () => told.push('interrupted'),
+    onChange: ({ key, previous, current }) =>
+      changes.push(`${key}: ${previous?.text ?? '-'} to ${current?.text ?? '-'}`),
+    onReset: () => changes.push('interrupted'),
   });
   await cached.put('/r/a/1', 'one');
   await cached.put('/r/a/1', 'two');
   await cached.remove('/r/a/1');
   await a.waitUntilFresh(undefined, call);
-  expect(told).toEqual(['1: - to one', '1: one to two', '1: two to -']);
+  expect(changes).toEqual(['1: - to one', '1: one to two', '1: two to -']);
 });
 
 test('a replica that starts without a store reports it once, however often it retries', async () => {
