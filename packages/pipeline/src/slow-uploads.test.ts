@@ -4,7 +4,8 @@ import { createSimpleLimits } from '@cluster-apiserver/gates';
 import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { type OpenPipeline, openPipeline } from '../test/open-pipeline.ts';
 import { robotKind } from '../test/robots.ts';
-import { endHeaders, frame, http2Answer, literalHeader, type Served, serve } from '../test/listener.ts';
+import { data, literals, requestHeaders } from '@cluster-apiserver/testkit/http2-frames';
+import { http2Answer, type Served, serve } from '../test/listener.ts';
 
 const robots = '/api/v1/namespaces/n/robots';
 const body = '{"metadata":{"name":"polite"}}';
@@ -43,14 +44,12 @@ const attacks: Readonly<Record<string, () => Promise<void>>> = {
     const head = Buffer.concat([
       Buffer.from([0x83, 0x87, 0x01, 0x01, 0x61, 0x04, robots.length]),
       Buffer.from(robots),
-      literalHeader('x-slow', '1'),
+      literals([['x-slow', '1']]),
     ]);
     for (let sent = 0; sent < clients; sent += perConnection) {
       const client = await served.frames();
       for (let i = 0; i < perConnection; i++)
-        client.send(
-          Buffer.concat([frame('HEADERS', endHeaders, 2 * i + 1, head), frame('DATA', 0, 2 * i + 1, Buffer.from('{'))]),
-        );
+        client.send(Buffer.concat([requestHeaders(2 * i + 1, head, false), data(2 * i + 1, Buffer.from('{'))]));
     }
   },
 };

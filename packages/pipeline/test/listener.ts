@@ -3,6 +3,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { type Clock, systemClock, systemRandom } from '@cluster-apiserver/base';
 import { createSelfSigned } from '@cluster-apiserver/certificates';
+import { preface, settings } from '@cluster-apiserver/testkit/http2-frames';
 import { afterEach, expect } from '@jest/globals';
 import {
   type ApiRequest,
@@ -108,7 +109,7 @@ export async function serve(
     raw: () => open('http/1.1'),
     frames: async () => {
       const client = await open('h2');
-      client.send(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame('SETTINGS', 0, 0)]));
+      client.send(Buffer.concat([preface, settings()]));
       return client;
     },
     http2: () => {
@@ -125,19 +126,6 @@ export async function serve(
   };
 }
 
-const frameTypes = { DATA: 0, HEADERS: 1, RST_STREAM: 3, SETTINGS: 4, PING: 6, WINDOW_UPDATE: 8 };
-export const endHeaders = 4;
-export const endStream = 1;
-
-export function frame(type: keyof typeof frameTypes, flags: number, stream: number, payload = Buffer.alloc(0)): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head.writeUInt8(frameTypes[type], 3);
-  head.writeUInt8(flags, 4);
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
-}
-
 /** `GET https / a` and `POST https / a` by their places in HPACK's static table, the authority spelled out. */
 export const packed = {
   get: Buffer.from([0x82, 0x87, 0x84, 0x01, 0x01, 0x61]),
@@ -145,13 +133,6 @@ export const packed = {
     Buffer.concat([Buffer.from([0x82, 0x87, 0x04, path.length]), Buffer.from(path), Buffer.from([0x01, 0x01, 0x61])]),
   post: Buffer.from([0x83, 0x87, 0x84, 0x01, 0x01, 0x61]),
 };
-/** A header as HPACK writes it without any table. Both parts are shorter than 127 bytes. */
-export const literalHeader = (name: string, value: string): Buffer =>
-  Buffer.concat([Buffer.from([0, name.length]), Buffer.from(name), Buffer.from([value.length]), Buffer.from(value)]);
-
-/** The reason CANCEL. */
-export const cancel = Buffer.from([0, 0, 0, 8]);
-
 export async function rawClient(port: number, protocol: string): Promise<RawClient> {
   const socket = connectTls({
     host: '127.0.0.1',
@@ -297,10 +278,6 @@ export const get = (target: string, ...headers: string[]): string =>
   [`GET ${target} HTTP/1.1`, 'Host: a', ...headers, '', ''].join('\r\n');
 export const post = (target: string, body: string, ...headers: string[]): string =>
   [`POST ${target} HTTP/1.1`, 'Host: a', ...headers, '', body].join('\r\n');
-
-/** The setting of HTTP/2's initial window. */
-export const initialWindow = (bytes: number): Buffer<ArrayBuffer> =>
-  Buffer.from([0, 4, ...[24, 16, 8, 0].map((shift) => (bytes >> shift) & 255)]);
 
 /** Measures that list what the listener counted. */
 export function countingMeasures(): { readonly measures: ListenerMeasures; readonly counted: string[] } {

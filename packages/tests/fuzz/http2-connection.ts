@@ -1,6 +1,14 @@
 import { systemClock as clock } from '@cluster-apiserver/base';
-import { data, type Field, frame, frames, literals } from '../test/hostile/frames.ts';
-import { Http2Connection, type Http2Target, requestHeaders, resetStream } from '../test/hostile/http2-connection.ts';
+import {
+  data,
+  type Field,
+  frame,
+  frames,
+  literals,
+  requestHeaders,
+  resetStream,
+} from '@cluster-apiserver/testkit/http2-frames';
+import { Http2Connection, type Http2Target } from '../test/hostile/http2-connection.ts';
 import type { Request } from '../test/hostile/requests.ts';
 import type { Response } from './input.ts';
 import { hangMs, type SharedConnection, mayBeStream, type Outcome, streamPatienceMs } from './connection.ts';

@@ -1,5 +1,5 @@
 import type { RawCase } from '../test/hostile/case.ts';
-import type { Field } from '../test/hostile/frames.ts';
+import type { Field } from '@cluster-apiserver/testkit/http2-frames';
 import type { Request } from '../test/hostile/requests.ts';
 
 /** One input of the fuzzer. It depends on the seed, its number and the context, not on earlier inputs. */

@@ -5,17 +5,8 @@ import { systemClock } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
-import {
-  cancel,
-  endHeaders,
-  endStream,
-  frame,
-  packed,
-  countingMeasures,
-  text,
-  get,
-  useListener,
-} from '../../test/listener.ts';
+import { preface, requestHeaders, resetStream, settings } from '@cluster-apiserver/testkit/http2-frames';
+import { packed, countingMeasures, text, get, useListener } from '../../test/listener.ts';
 import { readdirSync, readlinkSync } from 'node:fs';
 import { clientHello } from '../../test/client-hello.ts';
 import * as limits from './limits.ts';
@@ -55,9 +46,9 @@ describe('descriptors', () => {
     [
       'headers that refer to a large one',
       [
-        frame('HEADERS', endHeaders | endStream, 1, Buffer.concat([packed.get, large])),
+        requestHeaders(1, Buffer.concat([packed.get, large])),
         ...Array.from({ length: 19 }, (_, i) =>
-          frame('HEADERS', endHeaders | endStream, 2 * i + 3, Buffer.concat([packed.get, Buffer.alloc(15_000, 0xbe)])),
+          requestHeaders(2 * i + 3, Buffer.concat([packed.get, Buffer.alloc(15_000, 0xbe)])),
         ),
       ],
     ],
@@ -66,10 +57,7 @@ describe('descriptors', () => {
       [
         Buffer.concat(
           Array.from({ length: 1_500 }, (_, i) =>
-            Buffer.concat([
-              frame('HEADERS', endHeaders | endStream, 2 * i + 1, packed.get),
-              frame('RST_STREAM', 0, 2 * i + 1, cancel),
-            ]),
+            Buffer.concat([requestHeaders(2 * i + 1, packed.get), resetStream(2 * i + 1)]),
           ),
         ),
       ],
@@ -87,7 +75,7 @@ describe('descriptors', () => {
       const socket = connectTls({ socket: tcp, rejectUnauthorized: false, ALPNProtocols: ['h2'] });
       socket.on('error', () => {});
       await once(socket, 'secureConnect');
-      socket.write(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame('SETTINGS', 0, 0)]));
+      socket.write(Buffer.concat([preface, settings()]));
       for (const piece of frames) socket.write(piece);
       await new Promise(setImmediate);
       if (how === 'leaves') socket.destroy();

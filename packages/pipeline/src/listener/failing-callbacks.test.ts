@@ -3,14 +3,11 @@ import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { systemClock } from '@cluster-apiserver/base';
 import { sourceOf } from '../../test/body-source.ts';
 import type { ApiRequest, Handler, Sink } from '../exchange.ts';
+import { data, endStream, literals, requestHeaders } from '@cluster-apiserver/testkit/http2-frames';
 import {
   bodyOf,
-  endHeaders,
-  endStream,
-  frame,
   http2Answer,
   packed,
-  literalHeader,
   expectServed,
   countingMeasures,
   text,
@@ -28,10 +25,10 @@ describe('an exception in one connection', () => {
       return text('');
     });
     const attacker = await served.frames();
-    const post = Buffer.concat([packed.post, literalHeader('content-length', '50')]);
+    const post = Buffer.concat([packed.post, literals([['content-length', '50']])]);
     const bodies = Array.from({ length: 1_200 }, (_, i) => [
-      frame('HEADERS', endHeaders, 2 * i + 1, post),
-      frame('DATA', endStream, 2 * i + 1, Buffer.from('a')),
+      requestHeaders(2 * i + 1, post, false),
+      data(2 * i + 1, Buffer.from('a'), endStream),
     ]);
     attacker.send(Buffer.concat(bodies.flat()));
     await attacker.ended();
@@ -134,11 +131,7 @@ describe('an exception in one connection', () => {
     const overHttp2 = await served.frames();
     // With other requests in the same iteration of the event loop.
     overHttp2.send(
-      Buffer.concat([
-        frame('HEADERS', endHeaders, 1, packed.post),
-        frame('DATA', 0, 1, Buffer.from('a')),
-        frame('HEADERS', endHeaders | endStream, 3, packed.get),
-      ]),
+      Buffer.concat([requestHeaders(1, packed.post, false), data(1, Buffer.from('a')), requestHeaders(3, packed.get)]),
     );
     const neighbours = Array.from({ length: 10 }, (_value, i) => http2Answer(patient.request({ ':path': `/n${i}` })));
     expect((await Promise.all(neighbours)).map(({ status }) => status)).toEqual(Array(10).fill(200));
@@ -207,7 +200,7 @@ describe('an exception in one connection', () => {
           ),
         );
         const frames = await served.frames().catch(() => undefined);
-        frames?.send(frame('HEADERS', endHeaders | endStream, 1, packed.get));
+        frames?.send(requestHeaders(1, packed.get));
         await untilTurned(() => !client || client.receivedBytes() > 0 || client.socket.destroyed || calls > nth);
         for (const opened of [client, webSocket, frames]) opened?.socket.destroy();
       }

@@ -4,7 +4,8 @@ import { systemClock } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { endHeaders, endStream, frame, packed, text, get, useListener } from '../../test/listener.ts';
+import { requestHeaders } from '@cluster-apiserver/testkit/http2-frames';
+import { packed, text, get, useListener } from '../../test/listener.ts';
 
 const serve = useListener();
 
@@ -43,11 +44,7 @@ describe('turns', () => {
     await new Promise((resolve) => other.ping(resolve));
     state.byHand = true;
     greedy.send(
-      Buffer.concat(
-        Array.from({ length: 20 }, (_, i) =>
-          frame('HEADERS', endHeaders | endStream, 2 * i + 1, packed.getOf(`/list${i}`)),
-        ),
-      ),
+      Buffer.concat(Array.from({ length: 20 }, (_, i) => requestHeaders(2 * i + 1, packed.getOf(`/list${i}`)))),
     );
     await untilTurned(() => turns.length === 1);
     modest.send(get('/livez'));
@@ -167,11 +164,7 @@ describe('many connections at once', () => {
     const clients = await Promise.all(Array.from({ length: 3 }, () => served.frames()));
     const each = perTurn.endings;
     for (const client of clients)
-      client.send(
-        Buffer.concat(
-          Array.from({ length: each }, (_, at) => frame('HEADERS', endHeaders | endStream, 2 * at + 1, packed.get)),
-        ),
-      );
+      client.send(Buffer.concat(Array.from({ length: each }, (_, at) => requestHeaders(2 * at + 1, packed.get))));
     await untilTurned(() => begun === 3 * each);
     hold();
     for (const client of clients) client.socket.end();

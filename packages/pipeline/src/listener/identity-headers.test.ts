@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { untilTurned } from '@cluster-apiserver/testkit/until';
 import type { ApiRequest } from '../exchange.ts';
-import { endHeaders, endStream, frame, packed, literalHeader, text, get, useListener } from '../../test/listener.ts';
+import { literals, requestHeaders } from '@cluster-apiserver/testkit/http2-frames';
+import { packed, text, get, useListener } from '../../test/listener.ts';
 
 const serve = useListener();
 
@@ -18,8 +19,8 @@ describe('identity', () => {
         return;
       }
       const client = await served.frames();
-      const lines = [literalHeader(name, 'a'), literalHeader(name, 'b')];
-      client.send(frame('HEADERS', endHeaders | endStream, 1, Buffer.concat([packed.get, ...lines])));
+      const lines = [literals([[name, 'a']]), literals([[name, 'b']])];
+      client.send(requestHeaders(1, Buffer.concat([packed.get, ...lines])));
       await client.until(new RegExp(`more than one ${name} header`));
     },
   );
@@ -30,8 +31,8 @@ describe('identity', () => {
       const served = await serve(() => text('seen'));
       for (const name of ['authorization', 'impersonate-user', 'impersonate-group', 'x-remote-extra-a', 'accept']) {
         const client = await served.frames();
-        const head = Buffer.concat([packed.get, literalHeader(name, value)]);
-        client.send(frame('HEADERS', endHeaders | endStream, 1, head));
+        const head = Buffer.concat([packed.get, literals([[name, value]])]);
+        client.send(requestHeaders(1, head));
         await client.until(new RegExp(`the ${name} header .*"code":400`));
       }
     },
@@ -53,8 +54,8 @@ describe('identity', () => {
     async (control) => {
       const served = await serve((request) => text(`<${request.headersFrom('impersonate-').join()}>`));
       const client = await served.frames();
-      const head = Buffer.concat([packed.get, literalHeader('impersonate-user', `bob${control}`)]);
-      client.send(frame('HEADERS', endHeaders | endStream, 1, head));
+      const head = Buffer.concat([packed.get, literals([['impersonate-user', `bob${control}`]])]);
+      client.send(requestHeaders(1, head));
       await client.until(/<>/);
     },
   );

@@ -4,7 +4,8 @@ import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
 import path from 'node:path';
 import { until } from '@cluster-apiserver/testkit/until';
-import { frame, rawClient } from '../../test/listener.ts';
+import { preface, settings } from '@cluster-apiserver/testkit/http2-frames';
+import { rawClient } from '../../test/listener.ts';
 
 /** A process needs about thirty descriptors for itself. */
 const descriptors = 60;
@@ -79,7 +80,7 @@ test('sessions that end with an error are not retained in memory', async () => {
   for (let n = 0; n < sessions; n++) {
     const client = await rawClient(port, 'h2');
     sockets.push(client.socket);
-    client.send(Buffer.concat([Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), frame('SETTINGS', 0, 0), brokenFrame]));
+    client.send(Buffer.concat([preface, settings(), brokenFrame]));
     await client.ended();
     client.socket.destroy();
   }

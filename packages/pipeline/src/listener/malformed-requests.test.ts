@@ -4,19 +4,8 @@ import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { headBytesMax } from './limits.ts';
-import {
-  endHeaders,
-  endStream,
-  frame,
-  http2Answer,
-  packed,
-  expectServed,
-  text,
-  echo,
-  get,
-  post,
-  useListener,
-} from '../../test/listener.ts';
+import { data, endStream, requestHeaders } from '@cluster-apiserver/testkit/http2-frames';
+import { http2Answer, packed, expectServed, text, echo, get, post, useListener } from '../../test/listener.ts';
 
 const serve = useListener();
 
@@ -138,7 +127,7 @@ describe('ambiguous messages', () => {
   test('an HTTP/2 body that is nothing but its end is empty', async () => {
     const served = await serve(echo);
     const client = await served.frames();
-    client.send(Buffer.concat([frame('HEADERS', endHeaders, 1, packed.post), frame('DATA', endStream, 1)]));
+    client.send(Buffer.concat([requestHeaders(1, packed.post, false), data(1, Buffer.alloc(0), endStream)]));
     await client.until(/POST \/ HTTP\/2\.0 0/);
   });
 

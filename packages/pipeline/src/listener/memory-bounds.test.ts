@@ -4,16 +4,13 @@ import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { systemClock } from '@cluster-apiserver/base';
 import type { ClientHttp2Stream } from 'node:http2';
 import { BodyMemoryError, StalledClientError } from '../exchange.ts';
+import { requestHeaders, settingIds, settingsFrame, windowUpdate } from '@cluster-apiserver/testkit/http2-frames';
 import {
   bodyOf,
-  endHeaders,
-  endStream,
-  frame,
   http2Answer,
   packed,
   expectServed,
   countingMeasures,
-  initialWindow,
   text,
   get,
   type Served,
@@ -41,8 +38,8 @@ describe('memory', () => {
       body: (bodies[begun++] as { body: BodySource }).body,
     }));
     const client = await served.frames();
-    client.send(frame('SETTINGS', 0, 0, initialWindow(0)));
-    client.send(Buffer.concat(bodies.map((_, i) => frame('HEADERS', endHeaders | endStream, 2 * i + 1, packed.get))));
+    client.send(settingsFrame([[settingIds.initialWindowSize, 0]]));
+    client.send(Buffer.concat(bodies.map((_, i) => requestHeaders(2 * i + 1, packed.get))));
     await untilTurned(() => bodies.every(({ made }) => made() > 0));
     expect(Math.max(...bodies.map(({ made }) => made()))).toBe(limits.smallestPieceBytes);
   });
@@ -57,14 +54,10 @@ describe('memory', () => {
     const client = await served.frames();
     client.socket.pause();
     // With the largest windows only the connection itself stalls.
-    client.send(frame('SETTINGS', 0, 0, initialWindow(2 ** 31 - 1)));
-    client.send(frame('WINDOW_UPDATE', 0, 0, Buffer.from([0x7f, 0xff, 0, 0])));
+    client.send(settingsFrame([[settingIds.initialWindowSize, 2 ** 31 - 1]]));
+    client.send(windowUpdate(0, 0x7fff_0000));
     client.send(
-      Buffer.concat(
-        Array.from({ length: limits.defaultStreamsMax }, (_, i) =>
-          frame('HEADERS', endHeaders | endStream, 2 * i + 1, packed.get),
-        ),
-      ),
+      Buffer.concat(Array.from({ length: limits.defaultStreamsMax }, (_, i) => requestHeaders(2 * i + 1, packed.get))),
     );
     await untilTurned(() => bodies.length === limits.defaultStreamsMax);
     let before = -1;
@@ -146,8 +139,8 @@ describe('memory', () => {
       client.send(get('/'));
     } else {
       const client = await served.frames();
-      client.send(frame('SETTINGS', 0, 0, initialWindow(0)));
-      client.send(frame('HEADERS', endHeaders | endStream, 1, packed.get));
+      client.send(settingsFrame([[settingIds.initialWindowSize, 0]]));
+      client.send(requestHeaders(1, packed.get));
     }
     await untilTurned(() => signal !== undefined);
     await untilTurned(() => {
@@ -177,12 +170,10 @@ describe('memory', () => {
     );
     for (let n = 0; n < connections; n++) {
       const client = await served.frames();
-      client.send(frame('SETTINGS', 0, 0, initialWindow(piece)));
+      client.send(settingsFrame([[settingIds.initialWindowSize, piece]]));
       client.send(
         Buffer.concat(
-          Array.from({ length: limits.defaultStreamsMax }, (_, i) =>
-            frame('HEADERS', endHeaders | endStream, 2 * i + 1, packed.get),
-          ),
+          Array.from({ length: limits.defaultStreamsMax }, (_, i) => requestHeaders(2 * i + 1, packed.get)),
         ),
       );
     }

@@ -3,19 +3,8 @@ import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { ClientGoneError } from '../exchange.ts';
 import { bodyGraceMs } from './limits.ts';
-import {
-  bodyOf,
-  cancel,
-  endHeaders,
-  frame,
-  http2Answer,
-  packed,
-  text,
-  echo,
-  get,
-  post,
-  useListener,
-} from '../../test/listener.ts';
+import { data, requestHeaders, resetStream } from '@cluster-apiserver/testkit/http2-frames';
+import { bodyOf, http2Answer, packed, text, echo, get, post, useListener } from '../../test/listener.ts';
 
 const serve = useListener();
 
@@ -124,11 +113,9 @@ describe('bodies', () => {
       });
       if (protocol === 'HTTP/2') {
         const client = await served.frames();
-        client.send(
-          Buffer.concat([frame('HEADERS', endHeaders, 1, packed.post), frame('DATA', 0, 1, Buffer.from('a'))]),
-        );
+        client.send(Buffer.concat([requestHeaders(1, packed.post, false), data(1, Buffer.from('a'))]));
         await untilTurned(() => begun);
-        client.send(frame('RST_STREAM', 0, 1, cancel));
+        client.send(resetStream(1));
       } else {
         const client = await served.raw();
         client.send(post('/', 'a', 'Content-Length: 10'));

@@ -9,11 +9,8 @@ import { connect as connectTls } from 'node:tls';
 import { filledSource, sourceOf } from '../../test/body-source.ts';
 import type { ApiResponse, Sink } from '../exchange.ts';
 import { pieceBytes } from './limits.ts';
+import { ping, requestHeaders, resetStream } from '@cluster-apiserver/testkit/http2-frames';
 import {
-  cancel,
-  endHeaders,
-  endStream,
-  frame,
   http2Answer,
   packed,
   protocols,
@@ -226,7 +223,7 @@ describe('both protocols', () => {
       }));
       const client = protocol === 'HTTP/2' ? await served.frames() : await served.raw();
       client.socket.pause();
-      client.send(protocol === 'HTTP/2' ? frame('HEADERS', endHeaders | endStream, 1, packed.get) : get('/'));
+      client.send(protocol === 'HTTP/2' ? requestHeaders(1, packed.get) : get('/'));
       await untilTurned(() => (sinks[0]?.backlogBytes ?? 0) >= 1_000_000);
       client.socket.destroy();
       await untilTurned(() => (sinks[0] as Sink).signal.aborted);
@@ -255,11 +252,7 @@ describe('both protocols', () => {
     const client = await served.frames();
     await client.until(acknowledged);
     takeTurns();
-    client.send(
-      Buffer.concat(
-        targets.map((target, at) => frame('HEADERS', endHeaders | endStream, 2 * at + 1, packed.getOf(target))),
-      ),
-    );
+    client.send(Buffer.concat(targets.map((target, at) => requestHeaders(2 * at + 1, packed.getOf(target)))));
     await untilTurned(() => turns.length > 0);
     expect(handled).toEqual([]);
     for (const turn of turns.splice(0)) turn();
@@ -282,9 +275,9 @@ describe('both protocols', () => {
         const client = await served.frames();
         await client.until(acknowledged);
         takeTurns();
-        client.send(frame('HEADERS', endHeaders | endStream, 1, packed.get));
+        client.send(requestHeaders(1, packed.get));
         await untilTurned(() => turns.length > 0);
-        client.send(Buffer.concat([frame('RST_STREAM', 0, 1, cancel), frame('PING', 0, 0, Buffer.alloc(8))]));
+        client.send(Buffer.concat([resetStream(1), ping(Buffer.alloc(8))]));
         await client.until(/\x06\x01\0\0\0\0/); // the answer to the ping
       } else {
         const tcp = connectTcp(served.listener.port, '127.0.0.1');

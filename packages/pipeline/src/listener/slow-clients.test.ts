@@ -4,18 +4,8 @@ import { untilTurned } from '@cluster-apiserver/testkit/until';
 import { type Clock, systemClock } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import { responseStallMs, idleTimeoutMs, lingerMs, pieceBytes, pipelinedRequestsMax, sweepMs } from './limits.ts';
-import {
-  cancel,
-  endHeaders,
-  endStream,
-  frame,
-  http2Answer,
-  packed,
-  text,
-  echo,
-  get,
-  useListener,
-} from '../../test/listener.ts';
+import { requestHeaders, resetStream } from '@cluster-apiserver/testkit/http2-frames';
+import { http2Answer, packed, text, echo, get, useListener } from '../../test/listener.ts';
 import type { ApiResponse } from '../exchange.ts';
 import * as limits from './limits.ts';
 
@@ -217,10 +207,7 @@ describe('slow, disconnected and flooding clients', () => {
     attacker.socket.on('close', () => (ended = true));
     const resets = 20_000;
     const flood = Array.from({ length: resets }, (_, i) =>
-      Buffer.concat([
-        frame('HEADERS', endHeaders | endStream, 2 * i + 1, packed.get),
-        frame('RST_STREAM', 0, 2 * i + 1, cancel),
-      ]),
+      Buffer.concat([requestHeaders(2 * i + 1, packed.get), resetStream(2 * i + 1)]),
     );
     for (let i = 0; i < resets && !ended; i += 100) {
       attacker.send(Buffer.concat(flood.slice(i, i + 100)));
@@ -262,7 +249,7 @@ describe('vanished clients', () => {
       return new Promise(() => {});
     }, clock);
     const mute = await served.frames(); // answers no ping
-    mute.send(frame('HEADERS', endHeaders | endStream, 1, packed.get));
+    mute.send(requestHeaders(1, packed.get));
     const session = served.http2();
     session.request({ ':path': '/' }).on('error', () => {});
     await untilTurned(() => signals.length === 2);

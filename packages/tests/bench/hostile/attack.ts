@@ -2,7 +2,7 @@ import { sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
-import type { Field } from '../../test/hostile/frames.ts';
+import type { Field } from '@cluster-apiserver/testkit/http2-frames';
 import { Http2Connection, type Http2Options, type Http2Target } from '../../test/hostile/http2-connection.ts';
 
 /** One way to harm a server; `attacks.ts` lists them all. */

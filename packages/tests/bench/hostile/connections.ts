@@ -2,8 +2,16 @@ import { systemClock as clock } from '@cluster-apiserver/base';
 import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { clientHello } from '../../../pipeline/test/client-hello.ts';
-import { data, type Field, frame, frames, headers, literals } from '../../test/hostile/frames.ts';
-import { requestHeaders, resetStream } from '../../test/hostile/http2-connection.ts';
+import {
+  data,
+  type Field,
+  frame,
+  frames,
+  headers,
+  literals,
+  requestHeaders,
+  resetStream,
+} from '@cluster-apiserver/testkit/http2-frames';
 import {
   type Attack,
   type AttackContext,

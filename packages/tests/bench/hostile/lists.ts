@@ -1,12 +1,12 @@
 import { connect } from 'node:tls';
-import type { Field } from '../../test/hostile/frames.ts';
-import { literals } from '../../test/hostile/frames.ts';
 import {
-  type Http2Connection,
+  type Field,
+  literals,
   requestHeaders,
   resetStream,
   windowUpdate,
-} from '../../test/hostile/http2-connection.ts';
+} from '@cluster-apiserver/testkit/http2-frames';
+import { type Http2Connection } from '../../test/hostile/http2-connection.ts';
 import {
   type Attack,
   type AttackContext,

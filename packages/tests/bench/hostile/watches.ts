@@ -1,5 +1,4 @@
-import { literals } from '../../test/hostile/frames.ts';
-import { requestHeaders } from '../../test/hostile/http2-connection.ts';
+import { literals, requestHeaders } from '@cluster-apiserver/testkit/http2-frames';
 import {
   type Attack,
   type AttackContext,

@@ -1,10 +1,22 @@
 import type { Random } from '@cluster-apiserver/base';
 import type { RawCase } from '../../test/hostile/case.ts';
 import { bytesOf, choose } from '../../test/hostile/choose.ts';
-import { data, type Field, frame, frames, headers, literals, ping, preface } from '../../test/hostile/frames.ts';
+import {
+  data,
+  type Field,
+  frame,
+  frames,
+  headers,
+  literals,
+  ping,
+  preface,
+  requestHeaders,
+  resetStream,
+  settingsFrame,
+  windowUpdate,
+} from '@cluster-apiserver/testkit/http2-frames';
 import { http1Cases } from '../../test/hostile/http1-cases.ts';
 import { http2Cases } from '../../test/hostile/http2-cases.ts';
-import { requestHeaders, resetStream, settingsFrame, windowUpdate } from '../../test/hostile/http2-connection.ts';
 import { hostileRequest, type Request } from '../../test/hostile/requests.ts';
 import type { FuzzContext } from '../input.ts';
 import type { Generator } from './generator.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type Http2Server } from 'node:http2';
 import { type AddressInfo, connect } from 'node:net';
-import { frame, frames, headers, literals, preface } from './frames.ts';
+import { frame, frames, headers, literals, preface } from '@cluster-apiserver/testkit/http2-frames';
 import { decodeHeaderBlock } from './hpack.ts';
 
 const values = [

@@ -2,7 +2,7 @@
  * Decodes HPACK header blocks of a server whose client allows no dynamic table (SETTINGS_HEADER_TABLE_SIZE 0).
  * Throws otherwise, so a block that depends on a table is reported as malformed.
  */
-import type { Field } from './frames.ts';
+import type { Field } from '@cluster-apiserver/testkit/http2-frames';
 
 export function decodeHeaderBlock(block: Buffer): Field[] {
   const fields: Field[] = [];

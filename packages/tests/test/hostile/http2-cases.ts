@@ -13,7 +13,7 @@ import {
   ping,
   preface,
   settings,
-} from './frames.ts';
+} from '@cluster-apiserver/testkit/http2-frames';
 import { hostileRequest, type Request } from './requests.ts';
 
 type Make = (random: Random, token: string) => Case;

@@ -1,6 +1,17 @@
 /** HTTP/2 on a raw TLS socket: a client that can send anything, and reads with little memory. */
 import { connect, type TLSSocket } from 'node:tls';
-import { type Field, frame, frames, headers, literals, preface } from './frames.ts';
+import {
+  type Field,
+  frame,
+  frameHeadBytes,
+  frames,
+  literals,
+  preface,
+  requestHeaders,
+  settingIds,
+  settingsFrame,
+  windowUpdate,
+} from '@cluster-apiserver/testkit/http2-frames';
 import { decodeHeaderBlock } from './hpack.ts';
 
 export interface Http2Target {
@@ -23,7 +34,6 @@ const windowBytesMax = 2 ** 31 - 1;
 const connectionWindowBytes = 65_535;
 /** Concurrent streams until the server announces a limit. */
 const streamsMaxDefault = 100;
-const settingIds = { headerTableSize: 1, enablePush: 2, maxConcurrentStreams: 3, initialWindowSize: 4 } as const;
 
 export class Http2Connection {
   readonly socket: TLSSocket;
@@ -161,31 +171,4 @@ function fieldsOf(block: Buffer): Field[] {
   } catch (error) {
     return [['malformed header block', String(error)]];
   }
-}
-
-/** Length, type, flags and stream. */
-const frameHeadBytes = 9;
-
-export const requestHeaders = (stream: number, block: Buffer, ended: boolean): Buffer =>
-  headers(stream, block, ended ? 5 : 4);
-
-export function windowUpdate(stream: number, bytes: number): Buffer {
-  const payload = Buffer.alloc(4);
-  payload.writeUInt32BE(bytes);
-  return frame(frames.windowUpdate, 0, stream, payload);
-}
-
-export function resetStream(stream: number, code = 8): Buffer {
-  const payload = Buffer.alloc(4);
-  payload.writeUInt32BE(code);
-  return frame(frames.reset, 0, stream, payload);
-}
-
-export function settingsFrame(values: readonly (readonly [id: number, value: number])[]): Buffer {
-  const payload = Buffer.alloc(values.length * 6);
-  values.forEach(([id, value], at) => {
-    payload.writeUInt16BE(id, at * 6);
-    payload.writeUInt32BE(value, at * 6 + 2);
-  });
-  return frame(frames.settings, 0, 0, payload);
 }

@@ -4,7 +4,7 @@ import { connect as connectTls } from 'node:tls';
 import { systemClock as clock } from '@cluster-apiserver/base';
 import { type HttpResponse, parseResponses, responseFault } from './http1-responses.ts';
 import type { Case, WellFormedCase, RawCase } from './case.ts';
-import { lastPing, isFinished } from './frames.ts';
+import { frameHeadBytes, frames, ping } from '@cluster-apiserver/testkit/http2-frames';
 import type { Request } from './requests.ts';
 
 export interface Target {
@@ -150,4 +150,20 @@ function sendRequest(
     stream.on('close', done);
     if (body) stream.end(body.bytes);
   });
+}
+
+/** The final frame: a response to it shows that the server has read all earlier frames. */
+const lastPing = ping(Buffer.from('hostile!'));
+
+/** Whether the server has acknowledged the final ping or sent GOAWAY. */
+function isFinished(received: Buffer): boolean {
+  for (let at = 0; received.length - at >= frameHeadBytes; ) {
+    const end = at + frameHeadBytes + received.readUIntBE(at, 3);
+    const [type, flags] = [received[at + 3], received[at + 4] ?? 0];
+    const pong = type === frames.ping && (flags & 1) === 1;
+    if (type === frames.goaway) return true;
+    if (pong && received.subarray(at + frameHeadBytes, end).equals(lastPing.subarray(frameHeadBytes))) return true;
+    at = end;
+  }
+  return false;
 }

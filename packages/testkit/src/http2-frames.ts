@@ -1,4 +1,4 @@
-/** Encodes HTTP/2 frames: Node's client refuses to send invalid ones. */
+/** Encodes HTTP/2 frames: Node's client sends neither invalid nor single ones. */
 export const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
 
 export const frames = {
@@ -14,11 +14,17 @@ export const frames = {
   continuation: 9,
 } as const;
 
+/** Flags of a frame. */
+export const endStream = 1;
+const endHeaders = 4;
+
+export const settingIds = { headerTableSize: 1, enablePush: 2, maxConcurrentStreams: 3, initialWindowSize: 4 } as const;
+
 /** Length, type, flags and stream. */
-const headBytes = 9;
+export const frameHeadBytes = 9;
 
 export function frame(type: number, flags: number, stream: number, payload: Buffer): Buffer {
-  const head = Buffer.alloc(headBytes);
+  const head = Buffer.alloc(frameHeadBytes);
   head.writeUIntBE(payload.length, 0, 3);
   head[3] = type;
   head[4] = flags;
@@ -31,9 +37,34 @@ export const headers = (stream: number, block: Buffer, flags: number): Buffer =>
   frame(frames.headers, flags, stream, block);
 export const continuation = (stream: number, block: Buffer, flags: number): Buffer =>
   frame(frames.continuation, flags, stream, block);
-export const data = (stream: number, bytes: Buffer, flags: number): Buffer => frame(frames.data, flags, stream, bytes);
+export const data = (stream: number, bytes: Buffer, flags = 0): Buffer => frame(frames.data, flags, stream, bytes);
 export const ping = (content: Buffer): Buffer => frame(frames.ping, 0, 0, content);
 export const goaway = (): Buffer => frame(frames.goaway, 0, 0, Buffer.alloc(8));
+
+export const requestHeaders = (stream: number, block: Buffer, ended = true): Buffer =>
+  headers(stream, block, ended ? endHeaders | endStream : endHeaders);
+
+export function windowUpdate(stream: number, bytes: number): Buffer {
+  const payload = Buffer.alloc(4);
+  payload.writeUInt32BE(bytes);
+  return frame(frames.windowUpdate, 0, stream, payload);
+}
+
+/** Without a code it is CANCEL. */
+export function resetStream(stream: number, code = 8): Buffer {
+  const payload = Buffer.alloc(4);
+  payload.writeUInt32BE(code);
+  return frame(frames.reset, 0, stream, payload);
+}
+
+export function settingsFrame(values: readonly (readonly [id: number, value: number])[]): Buffer {
+  const payload = Buffer.alloc(values.length * 6);
+  values.forEach(([id, value], at) => {
+    payload.writeUInt16BE(id, at * 6);
+    payload.writeUInt32BE(value, at * 6 + 2);
+  });
+  return frame(frames.settings, 0, 0, payload);
+}
 
 export type Field = readonly [name: string, value: string];
 
@@ -48,20 +79,4 @@ function lengthAndBytes(text: string): Buffer {
   let rest = bytes.length - 127;
   for (; rest > 127; rest >>= 7) length.push((rest & 127) | 128);
   return Buffer.concat([Buffer.from([...length, rest]), bytes]);
-}
-
-/** The final frame: a response to it shows that the server has read all earlier frames. */
-export const lastPing = ping(Buffer.from('hostile!'));
-
-/** Whether the server has acknowledged the final ping or sent GOAWAY. */
-export function isFinished(received: Buffer): boolean {
-  for (let at = 0; received.length - at >= headBytes; ) {
-    const end = at + headBytes + received.readUIntBE(at, 3);
-    const [type, flags] = [received[at + 3], received[at + 4] ?? 0];
-    const pong = type === frames.ping && (flags & 1) === 1;
-    if (type === frames.goaway) return true;
-    if (pong && received.subarray(at + headBytes, end).equals(lastPing.subarray(headBytes))) return true;
-    at = end;
-  }
-  return false;
 }
