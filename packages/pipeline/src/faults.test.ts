@@ -190,7 +190,7 @@ const overHttp1 = async ({ method = 'GET', target, headers = {}, body = '' }: At
   const at = received.indexOf('\r\n\r\n');
   const [head, rest] = [received.slice(0, at), received.slice(at + 4)];
   const length = /^content-length: (\d+)/im.exec(head)?.[1];
-  const isWhole = length === undefined ? rest.endsWith('\r\n0\r\n\r\n') : rest.length === Number(length);
+  const isWhole = length === undefined ? /(?:^|\r\n)0\r\n\r\n$/.test(rest) : rest.length === Number(length);
   return { status: Number(head.slice(9, 12)), body: rest, cutOff: at < 0 || !isWhole };
 };
 
