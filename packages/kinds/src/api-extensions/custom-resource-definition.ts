@@ -1,3 +1,4 @@
+import { sameJson } from '@cluster-apiserver/model/json';
 import { findUnknownFormats } from '@cluster-apiserver/custom-resources';
 import { createdAtColumn, defineKind, nameColumn } from '@cluster-apiserver/model/kind';
 import { apiExtensions } from './api-extensions.ts';
@@ -42,6 +43,8 @@ export const customResourceDefinition = defineKind({
   validate: validateDefinition,
   validateInSteps: validateDefinitionSpec,
   warnings: (definition, current) => {
+    // Most writes are of the status.
+    if (sameJson(definition.spec.versions, current?.spec.versions)) return [];
     const before = current ? unknownFormatsOf(current) : new Set();
     return [...unknownFormatsOf(definition)]
       .filter((format) => !before.has(format))
