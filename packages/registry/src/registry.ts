@@ -99,7 +99,9 @@ export function openRegistry(options: RegistryOptions): Registry {
     open: async (kind) => {
       storedKinds.add(kind);
       const one = { kind };
-      return resourcesOf(openedOf(one, await cachedOf(kind).cache.attach(formOf(one))));
+      const cached = cachedOf(kind);
+      // Without the main store no kind is served, so there its kinds wait until they are loaded.
+      return resourcesOf(openedOf(one, await cached.cache.attach(formOf(one), { orLost: cached !== main })));
     },
     renew: async (before, kind) => {
       const one = opened.get(before);

@@ -130,16 +130,16 @@ export class WatchCache<Item extends CacheItem> {
   }
 
   /**
-   * Adds a collection while the others are served. Resolves when it is loaded, which takes until its keys are available, or
-   * when the store cannot be read: then reads of the collection say so. Rejects with a CollectionDetachedError if it is
-   * detached before. Its prefix ends with a slash, and neither contains nor
-   * is contained in that of another collection.
+   * Adds a collection while the others are served. Resolves when it is loaded, which takes until its keys are available; with
+   * `orLost` also when the store cannot be read: then reads of the collection say so. Rejects with a
+   * CollectionDetachedError if it is detached before. Its prefix ends with a slash, and neither contains nor is contained in
+   * that of another collection.
    */
-  async attach(descriptor: CollectionDescriptor<Item>): Promise<Collection<Item>> {
+  async attach(descriptor: CollectionDescriptor<Item>, { orLost = false } = {}): Promise<Collection<Item>> {
     const { state, collection } = this.#add(descriptor);
     // Otherwise the load of all collections includes it, or is followed by its own.
     if (this.#isSynced) this.#loads.begin(state);
-    await this.#untilLost(state.firstLoad);
+    await (orLost ? this.#untilLost(state.firstLoad) : state.firstLoad);
     return collection;
   }
 
