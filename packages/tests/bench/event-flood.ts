@@ -1,5 +1,5 @@
 /**
- * Measures reads and writes of ServiceAccounts by one user while another one sends events as fast as it is told. The events
+ * Measures reads and writes of ServiceAccounts by one user while another one sends events at a given rate. The events
  * have limits per namespace and source, and an etcd of their own, which answers or stands still, or that of all kinds.
  * Everything shares the cores.
  *
