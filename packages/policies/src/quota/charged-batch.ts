@@ -1,10 +1,9 @@
 import type { Call } from '@cluster-apiserver/base';
 import type { AdmissionContext, AdmittedCreation } from '@cluster-apiserver/gates';
 import type { ResourceQuota } from '@cluster-apiserver/kinds';
-import { fieldSubresourceOf } from '@cluster-apiserver/model/kind';
 import { type Resource, type StoredObject, updateWithCreation } from '@cluster-apiserver/registry';
 import type { Precondition } from '@cluster-apiserver/storage';
-import { asQuota, charged, chargesMax, findRefusal } from './charges.ts';
+import { asQuota, charged, chargesMax, findRefusal, statusOptions } from './charges.ts';
 
 /** A creation that waits to be stored together with its charges. */
 export interface WaitingCreation extends AdmittedCreation {
@@ -58,13 +57,7 @@ export class ChargedBatch {
 
   /** What the first creation is stored with: the charges and the other creations. */
   async preconditions(quotas: Resource, namespace: string, call: Call): Promise<readonly Precondition[]> {
-    const options = {
-      namespace,
-      subresource: fieldSubresourceOf(quotas.kind, 'status'),
-      dryRun: false,
-      manager: 'kube-apiserver',
-      warn: () => {},
-    };
+    const options = statusOptions(quotas, namespace);
     const charges = await Promise.all(
       Array.from(this.#charges, ([stored, next]) => updateWithCreation(quotas, stored, next, options, call)),
     );

@@ -1,11 +1,21 @@
 import { type AdmissionContext, nameOf } from '@cluster-apiserver/gates';
 import { isScoped, type ResourceQuota } from '@cluster-apiserver/kinds';
+import { fieldSubresourceOf } from '@cluster-apiserver/model/kind';
 import { forbiddenResource, parseQuantity, type Quantity, quantityOfInt, StatusError } from '@cluster-apiserver/model';
 import type { Resource, StoredObject } from '@cluster-apiserver/registry';
 import { itemKey, textOfItemKey } from '@cluster-apiserver/storage';
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- stored objects were decoded by the schema of their kind
 export const asQuota = ({ object }: Pick<StoredObject, 'object'>): ResourceQuota => object as ResourceQuota;
+
+/** How the status of a quota is written. */
+export const statusOptions = (quotas: Resource, namespace: string) => ({
+  namespace,
+  subresource: fieldSubresourceOf(quotas.kind, 'status'),
+  dryRun: false,
+  manager: 'kube-apiserver',
+  warn: () => {},
+});
 
 /** The quotas of a namespace that count one of the names, as memory has them. */
 export function quotasCounting(

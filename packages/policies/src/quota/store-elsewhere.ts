@@ -1,9 +1,8 @@
 import { toSyncTask } from '@cluster-apiserver/base';
 import type { AdmissionContext, AdmittedCreation } from '@cluster-apiserver/gates';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
-import { fieldSubresourceOf } from '@cluster-apiserver/model/kind';
 import { patch, type Resource } from '@cluster-apiserver/registry';
-import { asQuota, charged, findRefusal, quotasCounting } from './charges.ts';
+import { asQuota, charged, findRefusal, quotasCounting, statusOptions } from './charges.ts';
 
 export interface CountedCreation {
   readonly quotas: Resource;
@@ -21,14 +20,7 @@ export async function storeElsewhere(
   creation: AdmittedCreation,
   { quotas, namespace, names, context }: CountedCreation,
 ): Promise<number> {
-  const options = {
-    namespace,
-    subresource: fieldSubresourceOf(quotas.kind, 'status'),
-    dryRun: false,
-    manager: 'kube-apiserver',
-    warn: () => {},
-    unknownFields: () => {},
-  };
+  const options = { ...statusOptions(quotas, namespace), unknownFields: () => {} };
   const charge = (object: KubeObject): object => {
     const quota = asQuota({ object });
     const refusal = findRefusal(quota, names, context);

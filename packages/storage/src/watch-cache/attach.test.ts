@@ -115,6 +115,26 @@ test('attaching fails if the collection is detached before it is loaded', async 
   for (const pass of held.splice(0)) pass();
 });
 
+test('a collection of a store that cannot be read is attached if wanted, and refuses everything until it is loaded', async () => {
+  await cached.put('/r/c/1', 'one');
+  let isLost = true;
+  const readLatestRevision: FollowedStore['readLatestRevision'] = async (...args) => {
+    if (isLost) throw new StorageUnavailableError('etcd has no quorum');
+    return cached.memory.readLatestRevision(...args);
+  };
+  const cache = cached.open({ store: { ...cached.memory, readLatestRevision } });
+  let isLoaded = false;
+  const loaded = cache.attach(descriptorOf('/r/d/')).then(() => (isLoaded = true));
+  const c = await cache.attach(descriptorOf('/r/c/'), { orLost: true });
+  for (const read of [() => c.get('1'), () => c.view(), () => c.requireServed()])
+    expect(read).toThrow(StorageUnavailableError);
+  expect([c.isReady, c.isSuspended, isLoaded]).toEqual([false, false, false]);
+  isLost = false;
+  await loaded;
+  expect(await contents(c)).toEqual(['1=one']);
+  expect(c.get('1')).toBeDefined();
+});
+
 test('a collection whose keys are unavailable is attached when they are there', async () => {
   let hasKeys = false;
   const list: FollowedStore['list'] = async (...args) => {

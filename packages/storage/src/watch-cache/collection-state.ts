@@ -1,5 +1,10 @@
 import type { Clock } from '@cluster-apiserver/base';
-import { CollectionDetachedError, type CollectionSuspendedError, HistoryReplacedError } from '../errors.ts';
+import {
+  CollectionDetachedError,
+  CollectionSuspendedError,
+  HistoryReplacedError,
+  type StorageUnavailableError,
+} from '../errors.ts';
 import type { Revision } from '../revision.ts';
 import type { Entry } from '../store.ts';
 import { ChangeWindow, type ItemChange } from './change-window.ts';
@@ -28,6 +33,8 @@ export interface Loaded {
    */
   readonly publish: (now: Revision) => number | undefined;
 }
+
+type NotServedError = CollectionSuspendedError | CollectionDetachedError | StorageUnavailableError;
 
 /** The weight of the previous versions of objects, which only the window keeps. */
 const windowWeightMax = 32 * 1024 * 1024;
@@ -59,7 +66,7 @@ export class CollectionState<Item extends CacheItem> {
   #contents: Contents<Item>;
   /** Whether the contents were loaded; false again while the data of another etcd are read. */
   #isLoaded = false;
-  #error: CollectionSuspendedError | CollectionDetachedError | undefined;
+  #error: NotServedError | undefined;
   #load: CollectionLoad<Item> | undefined;
   #cancelTrim: (() => void) | undefined;
   #initializations = 0;
@@ -83,12 +90,17 @@ export class CollectionState<Item extends CacheItem> {
   }
 
   /** Why the contents are not served. */
-  get error(): CollectionSuspendedError | CollectionDetachedError | undefined {
+  get error(): NotServedError | undefined {
     return this.#error;
   }
 
   get isReady(): boolean {
     return this.#isLoaded && !this.#error;
+  }
+
+  /** Whether a key is unavailable. */
+  get isSuspended(): boolean {
+    return this.#error instanceof CollectionSuspendedError;
   }
 
   get isDetached(): boolean {
@@ -165,6 +177,11 @@ export class CollectionState<Item extends CacheItem> {
     this.#replaceContents(contents, now);
     this.#firstLoad.resolve();
     return this.#contents.size;
+  }
+
+  /** Nothing is served until the first load, because the store cannot be read. */
+  refuseUntilLoaded(error: StorageUnavailableError): void {
+    if (!this.#isLoaded) this.#error ??= error;
   }
 
   /** The key of a value is unavailable. The contents, which would lack its change, are dropped until another load. */

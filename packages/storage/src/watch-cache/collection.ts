@@ -1,11 +1,5 @@
 import { type Clock, type Places, runTask } from '@cluster-apiserver/base';
-import {
-  CollectionDetachedError,
-  CollectionSuspendedError,
-  RevisionReplacedError,
-  RevisionTooLargeError,
-  StorageUnavailableError,
-} from '../errors.ts';
+import { RevisionReplacedError, RevisionTooLargeError } from '../errors.ts';
 import { type Revision, zeroRevision } from '../revision.ts';
 import type { Call, FollowedStore } from '../store.ts';
 import type { CacheItem, CollectionDescriptor } from './collection-descriptor.ts';
@@ -98,11 +92,11 @@ export class Collection<Item extends CacheItem> {
 
   /** Whether a key is unavailable. */
   get isSuspended(): boolean {
-    return this.#state.error instanceof CollectionSuspendedError;
+    return this.#state.isSuspended;
   }
 
   get isDetached(): boolean {
-    return this.#state.error instanceof CollectionDetachedError;
+    return this.#state.isDetached;
   }
 
   /**
@@ -159,10 +153,9 @@ export class Collection<Item extends CacheItem> {
     return this.#state.contents.get(key);
   }
 
-  /** The present state. Throws while it is not served, and before it has been loaded. */
+  /** The present state. Throws while it is not served. */
   view(): View<Item> {
     this.requireServed();
-    if (!this.isReady) throw new StorageUnavailableError('the objects have not been loaded yet');
     return { ...this.#state.contents.view(), revision: this.currentRevision };
   }
 

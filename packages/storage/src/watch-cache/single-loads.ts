@@ -58,7 +58,7 @@ export class SingleLoads<Item extends CacheItem> {
 
   suspend(state: CollectionState<Item>, cause: CollectionSuspendedError, now: Revision): void {
     if (state.isDetached) return;
-    if (!state.error) this.#report(state, cause);
+    if (!state.isSuspended) this.#report(state, cause);
     state.suspend(cause, now);
   }
 

@@ -15,7 +15,12 @@ import {
   type Random,
   sleep,
 } from '@cluster-apiserver/base';
-import { CollectionSuspendedError, HistoryReplacedError, RevisionCompactedError } from '../errors.ts';
+import {
+  CollectionSuspendedError,
+  HistoryReplacedError,
+  RevisionCompactedError,
+  StorageUnavailableError,
+} from '../errors.ts';
 import type { HistoryReplaced } from '../etcd/history.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { ChangeSet, FollowedStore } from '../store.ts';
@@ -140,6 +145,9 @@ export class WatchCache<Item extends CacheItem> {
     // Otherwise the load of all collections includes it, or is followed by its own.
     if (this.#isSynced) this.#loads.begin(state);
     await (orLost ? this.#untilLost(state.firstLoad) : state.firstLoad);
+    state.refuseUntilLoaded(
+      new StorageUnavailableError('the objects have not been loaded yet', { cause: this.#syncError }),
+    );
     return collection;
   }
 
@@ -248,8 +256,8 @@ export class WatchCache<Item extends CacheItem> {
     // Keys became available during the load, maybe after these values had been read.
     const isRetried = this.#retries > retriesBefore;
     for (const { state } of this.#members.values())
-      if (isRetried ? state.lacksValues : !state.isReady && !state.error) this.#loads.begin(state);
-      else if (state.error) this.#loads.beginLater(state);
+      if (isRetried ? state.lacksValues : !state.isReady && !state.isSuspended) this.#loads.begin(state);
+      else if (state.isSuspended) this.#loads.beginLater(state);
     return at;
   }
 
