@@ -70,7 +70,12 @@ describe.each(['identity', 'aescbc', 'aesgcm', 'secretbox'])('with %s', (provide
   const serve = (): Promise<TestServer> =>
     serveKinds(kinds, {
       etcd,
-      flags: ['--encryption-provider-config=recorded', '--system-namespaces='],
+      flags: [
+        '--encryption-provider-config=recorded',
+        '--system-namespaces=',
+        // The last one deletes the recorded request, which is old; the others create objects in namespaces.
+        '--controllers=-serviceaccount-controller,-root-ca-certificate-publisher-controller,-legacy-token-tracking-controller,-certificatesigningrequest-cleaner-controller',
+      ],
       files: { recorded: read(`${provider}.encryption.yaml`) },
       // The recorded ClusterRole `view` has rules for kinds that are not served.
       errorsExpected: true,

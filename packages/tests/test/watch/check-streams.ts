@@ -61,7 +61,7 @@ function checkSegment(segment: Segment, visible: VisibleEvents, truth: GroundTru
   // value.
   if (ending.how === 'expired' && !mayBeCompacted(truth.compactions, verdict.revision, ending.atMs))
     verdict.violations.push(
-      `expired before its time: at ${verdict.revision}, ${describeCompactions(truth, ending.atMs)}`,
+      `expired before its time: at ${verdict.revision}, ${describeCompactions(truth, ending.atMs)}: ${ending.what ?? 'status 410'}`,
     );
   return verdict;
 }

@@ -57,8 +57,8 @@ export type Ending =
   | { readonly how: 'left' }
   /** Ended by the server or a broken connection. */
   | { readonly how: 'cut' }
-  /** 410, as a response status or as an error event. */
-  | { readonly how: 'expired'; readonly atMs: number }
+  /** 410, as a response status or as an error event, whose text is kept. */
+  | { readonly how: 'expired'; readonly atMs: number; readonly what?: string }
   /** 429 or 503 with Retry-After: nothing is lost, and the watch can be retried. */
   | { readonly how: 'put off' }
   /** A response that no request justifies. */

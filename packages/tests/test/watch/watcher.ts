@@ -120,7 +120,7 @@ export function startWatcher(watcher: string, habit: WatcherOptions, surrounding
           if (ending.how !== 'cut' || code !== 200) return;
           const frame = readFrame(text);
           if (!('error' in frame)) receive(frame);
-          else if (frame.error === 410) ending = expired();
+          else if (frame.error === 410) ending = expired(frame.text);
           else ending = { how: 'invalid', what: frame.text };
         },
         closed: () => resolve(ending),
@@ -145,7 +145,11 @@ export function startWatcher(watcher: string, habit: WatcherOptions, surrounding
   };
 }
 
-const expired = (): Ending => ({ how: 'expired', atMs: clock.monotonicMs() });
+const expired = (what?: string): Ending => ({
+  how: 'expired',
+  atMs: clock.monotonicMs(),
+  ...(what !== undefined && { what }),
+});
 
 function queryOf(from: Opening, { bookmarks }: WatcherOptions): Record<string, string> {
   const query = { watch: 'true', ...(bookmarks && { allowWatchBookmarks: 'true' }) };
