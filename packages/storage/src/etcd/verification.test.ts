@@ -75,6 +75,22 @@ test('everything that is known is void if the latest known revision is compacted
   expect(await verifyAfter(compacted, compacted)).toEqual(['compacted']);
 });
 
+test('what other members show during a check is compacted only if it is, too', async () => {
+  const slow = Promise.withResolvers<Buffer>();
+  const { history, verify } = memberWith(
+    () => Promise.reject(compacted),
+    () => slow.promise,
+    async () => responseAt(20),
+    async () => responseAt(20),
+  );
+  const verified = verify();
+  await new Promise(setImmediate);
+  history.noteRevision(20, history.number);
+  slow.reject(compacted);
+  await verified;
+  expect([history.number, history.revision]).toEqual([0, 20]);
+});
+
 test('the revision of another cluster is not noted if the history was replaced meanwhile', async () => {
   const votes = Promise.withResolvers<Buffer>();
   const { member, history, verify } = memberWith(

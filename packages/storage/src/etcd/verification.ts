@@ -94,10 +94,11 @@ export class Verification {
    */
   async #readAnchor(
     member: Member,
-    { anchor, revision: seenRevision }: History,
+    history: History,
     timeoutMs: number,
   ): Promise<{ header: ResponseHeader; difference: Difference | undefined }> {
     const { latestRevisionRequest } = this.#options;
+    const { anchor } = history;
     const read = async (request: RangeRequest): Promise<RangeResponse> =>
       range.decode(await member.transport.unary(range.path, range.encode(request), { timeoutMs, requireLeader: true }));
     const readLatest = async (): Promise<ResponseHeader> => (await read(latestRevisionRequest)).header;
@@ -111,15 +112,20 @@ export class Verification {
       if (isFutureRevision(fault)) return { header: await readLatest(), difference: 'content' };
       if (!isCompacted(fault)) throw fault;
     }
-    try {
-      return {
-        header: (await read({ ...latestRevisionRequest, revision: seenRevision })).header,
-        difference: undefined,
-      };
-    } catch (fault) {
-      if (isFutureRevision(fault)) return { header: await readLatest(), difference: 'content' };
-      if (!isCompacted(fault)) throw fault;
-      return { header: await readLatest(), difference: 'compacted' };
+    for (;;) {
+      const known = history.revision;
+      try {
+        return {
+          header: (await read({ ...latestRevisionRequest, revision: known })).header,
+          difference: undefined,
+        };
+      } catch (fault) {
+        if (isFutureRevision(fault)) return { header: await readLatest(), difference: 'content' };
+        if (!isCompacted(fault)) throw fault;
+        const header = await readLatest();
+        // Other members may have shown later revisions meanwhile.
+        if (history.revision <= known) return { header, difference: 'compacted' };
+      }
     }
   }
 
