@@ -24,6 +24,8 @@ export interface MemoryStore extends FollowedStore {
    * revision and everything before is compacted.
    */
   restore(to: Revision, bumpedTo?: Revision): void;
+  /** Compacts all that a replica knew before it was cut off, up to a revision: whether the history is the same is unknown. */
+  compactKnown(upTo: Revision): void;
   /** Cancels the timers of values with a time to live. */
   close(): void;
 }
@@ -87,6 +89,7 @@ export function memoryStore(clock: Clock): MemoryStore {
     },
     restore: (to, bumpedTo) => state.restore(to, bumpedTo),
     compact: (to) => state.compact(to),
+    compactKnown: (upTo) => state.compactKnown(upTo),
     close: () => state.close(),
   };
 }
@@ -218,8 +221,17 @@ class State {
     const before = this.#head;
     this.#head = bumpedTo ?? to;
     if (bumpedTo !== undefined) this.compact(bumpedTo);
+    this.#beginHistory('revision', before);
+  }
+
+  compactKnown(upTo: Revision): void {
+    this.compact(revision(upTo + 1));
+    this.#beginHistory('compacted', upTo);
+  }
+
+  #beginHistory(reason: HistoryReplaced['reason'], before: Revision): void {
     this.historyNumber++;
-    for (const listener of [...this.listeners]) listener({ reason: 'revision', before, now: this.#head });
+    for (const listener of [...this.listeners]) listener({ reason, before, now: this.#head });
     this.#wakeWatchers();
   }
 

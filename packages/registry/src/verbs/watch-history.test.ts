@@ -119,6 +119,24 @@ test('when the storage turns out to have another history, every watch ends as ex
   for (const end of ends) expect(await end).toMatchObject({ reason: 'Expired' });
 });
 
+test('when all that a replica knew is compacted, a watch from a later version of another replica goes on', async () => {
+  await make('a');
+  const known = await make('b');
+  const watching = await begin({ resourceVersion: String(known) });
+  expect(watching.take()).toBeUndefined();
+  const later = await make('c');
+  await make('d');
+  watched.memory.compactKnown(revision(known));
+  expect(() => watching.take()).toThrow('too old resource version');
+  await untilTurned(() => watched.registry.cache.isSynced);
+  const resumed = await begin({ resourceVersion: String(later) });
+  expect(await next(resumed, 1)).toEqual(['ADDED d']);
+  // The replica was cut off before it learned of this version, which the client has from another one.
+  watched.memory.compactKnown(revision(later - 1));
+  expect(resumed.take()).toBeUndefined();
+  expect(resumed.end).toBe('behind');
+});
+
 test('a watch from a version that only the data before a restore had ends as expired', async () => {
   const kept = await make('a');
   const lost = await make('b');

@@ -1,5 +1,5 @@
 import { unreachable } from '@cluster-apiserver/base';
-import { type HistoryReader, type ItemChange, type Revision, RevisionReplacedError } from '@cluster-apiserver/storage';
+import { type HistoryReader, type ItemChange, type Revision } from '@cluster-apiserver/storage';
 import type { Resource } from '../resource.ts';
 import { toStatusError } from '../storage-errors.ts';
 import type { CachedObject } from '../stored-object.ts';
@@ -95,7 +95,11 @@ export class Watcher implements WatchReader {
 
   #take(): Batch | undefined {
     const { collection } = this.#resource;
-    if (collection.historyNumber !== this.#storeHistory) throw new RevisionReplacedError(this.#sent);
+    if (collection.historyNumber !== this.#storeHistory) {
+      collection.requireResumable(this.#sent, this.#storeHistory);
+      this.#end = 'behind';
+      return undefined;
+    }
     if (collection.isDetached) return this.#takeLast();
     collection.requireServed();
     this.#postponed = false;

@@ -29,6 +29,14 @@ export interface ListPage<Item> {
   readonly remaining: number;
 }
 
+export interface HistoryBegin {
+  readonly start: Revision;
+  /** The latest revision that this replica has seen of the previous one. */
+  readonly previousEnd: Revision;
+  /** Whether it is known to be another one. */
+  readonly isProven: boolean;
+}
+
 /** What the collections of a cache share. */
 export interface CollectionOptions {
   readonly store: FollowedStore;
@@ -53,6 +61,8 @@ export class Collection<Item extends CacheItem> {
   readonly #places: Places;
   /** Revisions before this one may belong to another history. */
   #historyStart = zeroRevision;
+  /** The number of the latest history of which is known that it is another one than before. */
+  #provenHistory = 0;
   /** The latest revision that was seen of previous histories. */
   #previousEnd = zeroRevision;
   /** The latest write to this collection that this replica has acknowledged. */
@@ -260,15 +270,26 @@ export class Collection<Item extends CacheItem> {
     if (this.#mayBePrevious(asked)) await this.waitUntilFresh(asked, call);
   }
 
-  /** Another history begins, of which `now` is the latest revision. */
-  noteHistory({ before, now }: { readonly before: Revision; readonly now: Revision }): void {
-    this.#historyStart = now;
-    if (before > this.#previousEnd) this.#previousEnd = before;
+  /** Throws a RevisionReplacedError if a watch that began in a previous history cannot be resumed from what it has sent. */
+  requireResumable(sent: Revision, historyNumber: number): void {
+    if (historyNumber < this.#provenHistory) throw new RevisionReplacedError(sent, this.#historyStart);
+    this.#requireKnown(sent);
+  }
+
+  /** Another history begins, of which no revision before `start` is known to clients. */
+  noteHistory({ start, previousEnd, isProven }: HistoryBegin): void {
+    this.#historyStart = start;
+    if (isProven) this.#provenHistory = this.historyNumber;
+    if (previousEnd > this.#previousEnd) this.#previousEnd = previousEnd;
     this.#lastLocalWrite = zeroRevision;
   }
 
   #requireSameHistory(asked: Revision | undefined): void {
     this.requireServed();
-    if (asked !== undefined && asked < this.#historyStart) throw new RevisionReplacedError(asked, this.#historyStart);
+    if (asked !== undefined) this.#requireKnown(asked);
+  }
+
+  #requireKnown(asked: Revision): void {
+    if (asked < this.#historyStart) throw new RevisionReplacedError(asked, this.#historyStart);
   }
 }

@@ -317,10 +317,13 @@ export class WatchCache<Item extends CacheItem> {
     this.#historyStart = replaced.now;
     this.#freshness.replaceHistory();
     this.#loads.endAll();
-    const revisions = { before: revision(replaced.before), now: revision(replaced.now) };
+    // If all that was known is compacted, it may be the same history: clients may know later revisions from other replicas.
+    const isProven = replaced.reason !== 'compacted';
+    const start = revision(isProven ? replaced.now : replaced.before + 1);
+    const begin = { start, previousEnd: revision(replaced.before), isProven };
     for (const { state, collection } of this.#members.values()) {
-      collection.noteHistory(revisions);
-      state.replaceHistory(revisions.now);
+      collection.noteHistory(begin);
+      state.replaceHistory(revision(replaced.now));
     }
     this.#round.abort();
     this.#options.report({ type: 'history replaced', ...replaced });
