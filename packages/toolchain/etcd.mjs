@@ -7,14 +7,14 @@ import { cache, Failure, root } from './project.mjs';
 
 /**
  * Finds etcd, trying in this order: ETCD_BIN; `etcd` on the PATH; the cached copy of 3.5; the official release; the
- * package of a newer Debian suite, which has etcd 3.5; the package of this Debian, cached or fetched now. Nothing is
- * installed system-wide.
+ * package of a newer Debian suite, which has etcd 3.5; the package of this Debian, cached or fetched now. Versions that the
+ * server does not support are passed over. Nothing is installed system-wide.
  */
 export async function provisionEtcd() {
   const named = process.env.ETCD_BIN;
   if (named) {
     if (runs(named)) return named;
-    throw new Failure(`ETCD_BIN=${named} does not run as etcd.`);
+    throw new Failure(`ETCD_BIN=${named} does not run as etcd ${oldest.join('.')} or newer.`);
   }
   const present = ['etcd', newer.etcd].find(runs);
   if (present) return present;
@@ -33,7 +33,7 @@ export async function provisionEtcd() {
     [
       'etcd is required but was not found.',
       ...missed.map((reason) => `  ${reason}`),
-      `Install etcd 3.5 or newer on the PATH${process.platform === 'darwin' ? ' (brew install etcd)' : ''}, or set ETCD_BIN.`,
+      `Install etcd ${oldest.join('.')} or newer on the PATH${process.platform === 'darwin' ? ' (brew install etcd)' : ''}, or set ETCD_BIN.`,
     ].join('\n'),
   );
 }
@@ -65,7 +65,17 @@ export async function provisionEtcdctl(etcd) {
 export const describeEtcd = (program) => `etcd ${versionOf(program)} (${program})`;
 
 const versionOf = (program) => /^etcd Version: (\S+)/.exec(outputOf(program, ['--version']) ?? '')?.[1];
-const runs = (program) => versionOf(program) !== undefined;
+
+/** As `isTooOld` of the package storage, which needs another Node than this file. */
+const oldest = [3, 5, 8];
+function runs(program) {
+  const parts = versionOf(program)
+    ?.split('.', 3)
+    .map((part) => Number.parseInt(part, 10));
+  const at = oldest.findIndex((part, index) => part !== parts?.[index]);
+  return parts !== undefined && (at < 0 || parts[at] > oldest[at]);
+}
+
 const controls = (program) => outputOf(program, ['version'])?.startsWith('etcdctl version') ?? false;
 
 /** The program that starts clusters fetches and verifies the release, too. */

@@ -29,7 +29,8 @@ const checked = ['*.md', '*.snap', 'helm/**', 'deploy/**', 'packages/*/src/**/*.
 export function reportPrivateWords(print) {
   const files = outputOf('git', ['ls-files', '--', ...checked])
     .split('\n')
-    .filter(Boolean);
+    // It also lists deleted files until that is staged.
+    .filter((file) => file && fs.existsSync(path.join(root, file)));
   const found = files.flatMap((file) => privateWordsIn(file));
   for (const line of found) print(`  ${line}\n`);
   return found.length;

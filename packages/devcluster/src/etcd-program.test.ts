@@ -13,12 +13,18 @@ test('an etcd that is named must run', async () => {
   );
 });
 
-test('an etcd that was fetched before is used again', async () => {
+test('an etcd that is named must be of a supported version', async () => {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'etcd-program-'));
   const program = path.join(directory, 'etcd');
-  fs.writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 });
+  const find = (): Promise<string> =>
+    findEtcd({ ETCD_BIN: program }, '/nowhere', { platform: 'linux', arch: 'x64' }, print);
+  const write = (version: string): void =>
+    fs.writeFileSync(program, `#!/bin/sh\necho etcd Version: ${version}\n`, { mode: 0o755 });
   try {
-    expect(await findEtcd({ ETCD_BIN: program }, '/nowhere', { platform: 'linux', arch: 'x64' }, print)).toBe(program);
+    write('3.5.16');
+    expect(await find()).toBe(program);
+    write('3.4.23');
+    await expect(find()).rejects.toThrow(`${program} is etcd 3.4.23; 3.5.8 is the oldest that is supported.`);
   } finally {
     fs.rmSync(directory, { recursive: true });
   }

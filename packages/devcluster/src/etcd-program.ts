@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { errorMessage } from '@cluster-apiserver/base';
+import { isTooOld, oldestVersion } from '@cluster-apiserver/storage';
 import { StartError } from './supervise.ts';
 
 /** The release that is fetched. `docker-compose.yml` and the chart name the same version. */
@@ -36,26 +37,35 @@ export async function findEtcd(
 ): Promise<string> {
   const named = env['ETCD_BIN'];
   if (named !== undefined) {
-    if (runs(named)) return named;
-    throw new StartError(`ETCD_BIN=${named} does not run as etcd.`);
+    const version = versionOf(named);
+    if (version === undefined) throw new StartError(`ETCD_BIN=${named} does not run as etcd.`);
+    if (isTooOld(version))
+      throw new StartError(`ETCD_BIN=${named} is etcd ${version}; ${oldestVersion} is the oldest that is supported.`);
+    return named;
   }
-  if (runs('etcd')) return 'etcd';
+  if (isUsable('etcd')) return 'etcd';
   const fetched = path.join(directory, 'etcd');
-  if (runs(fetched)) return fetched;
+  if (isUsable(fetched)) return fetched;
   try {
     await fetchEtcd(directory, platform, print);
   } catch (error) {
     if (!(error instanceof StartError) || error instanceof ChecksumError) throw error;
     const install = platform.platform === 'darwin' ? ' (brew install etcd)' : '';
     throw new StartError(
-      `etcd is required, and is not on the PATH. ${error.message}\nInstall etcd 3.5 or newer${install}, set ETCD_BIN to the program, or use one that runs: --etcd-servers URLS.`,
+      `etcd ${oldestVersion} or newer is required, and is not on the PATH. ${error.message}\nInstall etcd ${oldestVersion} or newer${install}, set ETCD_BIN to the program, or use one that runs: --etcd-servers URLS.`,
     );
   }
-  if (!runs(fetched)) throw new StartError(`${fetched} was fetched, but does not run on this machine.`);
+  if (!isUsable(fetched)) throw new StartError(`${fetched} was fetched, but does not run on this machine.`);
   return fetched;
 }
 
-const runs = (program: string): boolean => spawnSync(program, ['--version'], { stdio: 'ignore' }).status === 0;
+function isUsable(program: string): boolean {
+  const version = versionOf(program);
+  return version !== undefined && !isTooOld(version);
+}
+
+const versionOf = (program: string): string | undefined =>
+  /^etcd Version: (\S+)/.exec(spawnSync(program, ['--version'], { encoding: 'utf8' }).stdout)?.[1];
 
 /** Fetches etcd and etcdctl of the official release into the directory, after comparing its checksum. */
 export async function fetchEtcd(

@@ -19,6 +19,7 @@ export { EtcdClient, type EtcdOptions } from './etcd/client.ts';
 export type { EtcdEvent } from './etcd/etcd-event.ts';
 export { type CompactionEvent, type CompactionOptions, startCompaction } from './etcd/compaction.ts';
 export { Election, type ElectionEvent, type ElectionOptions } from './etcd/election.ts';
+export { isTooOld, oldestVersion } from './etcd/supported-version.ts';
 export { type EtcdStoreOptions, EtcdStore } from './etcd/etcd-store.ts';
 export { type HistoryReplaced } from './etcd/history.ts';
 export { type GetCredentials, http2Connect } from './etcd/http2-transport.ts';

@@ -96,12 +96,6 @@ type StateEvent = Exclude<EtcdEvent, { readonly type: `outage${string}` }>;
 
 function reportState(event: StateEvent, log: Log, measures: StorageMeasures): void {
   switch (event.type) {
-    case 'lacks':
-      return log.warn('etcd lacks a capability; working without it', 'upgrade etcd: docs/operate.md', {
-        endpoint: event.endpoint,
-        version: event.version,
-        capability: event.capability,
-      });
     case 'history replaced':
       return reportReplacement(event, log);
     case 'foreign member':
@@ -112,6 +106,11 @@ function reportState(event: StateEvent, log: Log, measures: StorageMeasures): vo
           endpoint: event.endpoint,
         },
       );
+    case 'old member':
+      return log.error('etcd is too old; ignoring this member', 'upgrade etcd: docs/operate.md', {
+        endpoint: event.endpoint,
+        version: event.version,
+      });
     case 'full':
       measures.isFull(true);
       return log.error(

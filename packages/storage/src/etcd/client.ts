@@ -7,7 +7,6 @@ import { StorageUnavailableError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { Call } from '../store.ts';
 import { ResponseTimes } from './response-times.ts';
-import { capabilitiesOfVersion } from './capabilities.ts';
 import type { EtcdEvent } from './etcd-event.ts';
 import { classifyFault } from './faults.ts';
 import { History } from './history.ts';
@@ -50,8 +49,6 @@ export interface EtcdOptions {
 }
 
 export interface MemberConnection extends MemberStream {
-  /** False until the member has reported its version. */
-  readonly supportsProgressRequests: boolean;
   /** The stream failed: the next stream, and the next call, use another member. */
   markFailed(): void;
   /** A message does not match the known history: the member is verified before it is used again. */
@@ -104,13 +101,12 @@ export class EtcdClient {
     this.#latestRevisionRequest = { key: probeKey, countOnly: true };
     const { stallAwareClock, history } = this;
     const environment = { clock, random, stallAwareClock, electionTimeoutMs };
-    const onVersion = createCapabilityReporter(report);
-    const members = new Members({ ...environment, endpoints, connect, onVersion });
+    const members = new Members({ ...environment, endpoints, connect });
     history.onReplaced((replaced) => report({ type: 'history replaced', ...replaced }));
     const verification = new Verification({
       ...{ clock, electionTimeoutMs, members, history },
       latestRevisionRequest: this.#latestRevisionRequest,
-      onForeignMember: createForeignMemberReporter(report),
+      report,
       onVerified: () => measures.connectionVerified(),
     });
     const probe = (): Promise<void> => probeMembers(members, verification, attemptMs);
@@ -162,9 +158,6 @@ export class EtcdClient {
       send: (message) => stream.send(message),
       messages: stream.messages,
       close: () => stream.close(),
-      get supportsProgressRequests() {
-        return member.version !== undefined && capabilitiesOfVersion(member.version).progressRequests;
-      },
       markFailed: () => this.#noteFailure(member, false),
       distrust: () => {
         member.verifiedConnection = 0;
@@ -249,21 +242,3 @@ async function probeMembers(members: Members, verification: Verification, timeou
 
 /** Without a response etcd still counts as full, until a member reports space or accepts data. */
 const ignoreUnreachableMember = (): void => {};
-
-/** Reports each endpoint once. */
-function createForeignMemberReporter(report: (event: EtcdEvent) => void): (member: Member) => void {
-  const reported = new Set<Member>();
-  return (member) => {
-    if (reported.has(member)) return;
-    reported.add(member);
-    report({ type: 'foreign member', endpoint: member.endpoint });
-  };
-}
-
-function createCapabilityReporter(report: (event: EtcdEvent) => void): (member: Member, version: string) => void {
-  return ({ endpoint }, version) => {
-    for (const [capability, present] of Object.entries(capabilitiesOfVersion(version))) {
-      if (!present) report({ type: 'lacks', endpoint, version, capability });
-    }
-  };
-}

@@ -2,8 +2,6 @@ import type { HistoryReplaced } from './history.ts';
 
 /** What operators should see in the log. */
 export type EtcdEvent =
-  /** A member's version lacks a capability that the server would use. */
-  | { readonly type: 'lacks'; readonly endpoint: string; readonly version: string; readonly capability: string }
   /** No quorum responds; calls fail early from now on. */
   | { readonly type: 'outage' | 'outage goes on'; readonly cause: unknown }
   | { readonly type: 'outage ended' }
@@ -11,6 +9,8 @@ export type EtcdEvent =
   | ({ readonly type: 'history replaced' } & HistoryReplaced)
   /** An endpoint belongs to another cluster than the others; it is not used. */
   | { readonly type: 'foreign member'; readonly endpoint: string }
+  /** A member runs a version of etcd that is not supported; it is not used. */
+  | { readonly type: 'old member'; readonly endpoint: string; readonly version: string }
   /** etcd refuses data for lack of space, or accepts it again. */
   | { readonly type: 'full' | 'not full' }
   /** A watch lost its member and continues at another one. Reported rarely, because all watches may be lost together. */

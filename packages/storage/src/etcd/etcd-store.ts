@@ -67,7 +67,7 @@ export class EtcdStore implements FollowedStore {
     this.#readPages = createPageReader(client, transformer);
     // The internal prefix is a sibling of the resources' prefixes.
     const resourceAt = internalPrefix.lastIndexOf('/', internalPrefix.length - 2) + 1;
-    this.#progress = new ProgressRequester(client, `${internalPrefix}progress`);
+    this.#progress = new ProgressRequester(client.clock);
     this.#operations = new OperationTracker(client, resourceAt);
     this.#ownWrites = new OwnWrites(client, this.#progress);
     this.#writeDependencies = { client, leases: new SharedLeases(client), ownWrites: this.#ownWrites };

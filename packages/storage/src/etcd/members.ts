@@ -10,8 +10,6 @@ import { memberStatus } from './wire/status.ts';
 export interface Member {
   readonly endpoint: string;
   readonly transport: Transport;
-  /** Such as 3.5.16; undefined until the member has reported it. */
-  readonly version: string | undefined;
   /** The number of the connection on which its history was verified; 0 for none. */
   verifiedConnection: number;
 }
@@ -30,11 +28,10 @@ const forgottenElections = 5;
 /** A live member reports its status quickly, with or without a leader. */
 const probeTimeoutElections = 0.4;
 
-/** A member that is silent, or whose version is unknown, is probed again after this. */
+/** A silent member is probed again after this. It is not used until it responds. */
 const probeAgainElections = 5;
 
 interface MutableMember extends Member {
-  version: string | undefined;
   respondedMs: number;
   /** When it last failed without a success since; -1 after a success. */
   failedMs: number;
@@ -44,9 +41,6 @@ interface MutableMember extends Member {
   isProbeScheduled: boolean;
 }
 
-/** Called when a member has reported its version for the first time, or another one than before. */
-export type OnVersion = (member: Member, version: string) => void;
-
 export interface MembersOptions {
   readonly endpoints: readonly string[];
   readonly connect: Connect;
@@ -54,7 +48,6 @@ export interface MembersOptions {
   readonly random: Random;
   readonly stallAwareClock: StallAwareClock;
   readonly electionTimeoutMs: number;
-  readonly onVersion: OnVersion;
 }
 
 export class Members {
@@ -70,7 +63,6 @@ export class Members {
     this.all = endpoints.map((endpoint) => ({
       endpoint,
       transport: connect(endpoint),
-      version: undefined,
       verifiedConnection: 0,
       respondedMs: Number.NEGATIVE_INFINITY,
       failedMs: -1,
@@ -130,21 +122,17 @@ export class Members {
   }
 
   async #probe(member: MutableMember): Promise<void> {
-    const { stallAwareClock, onVersion } = this.#options;
+    const { stallAwareClock } = this.#options;
     const timeoutMs = this.#toMs(probeTimeoutElections);
     member.isProbed = true;
     const dueMs = this.#nowMs() + timeoutMs;
     try {
-      const status = memberStatus.decode(
-        await member.transport.unary(memberStatus.path, memberStatus.encode(), { timeoutMs, requireLeader: false }),
-      );
-      if (member.version !== status.version) onVersion(member, status.version);
-      member.version = status.version;
+      await member.transport.unary(memberStatus.path, memberStatus.encode(), { timeoutMs, requireLeader: false });
       this.#noteResponse(member);
     } catch {
       // Without a response the member's last one grows old, unless this process has stalled.
       stallAwareClock.noteTimerFired(dueMs);
-      if (isToBeProbed(member)) this.#probeLater(member);
+      if (member.isSilent) this.#probeLater(member);
     } finally {
       member.isProbed = false;
     }
@@ -157,7 +145,7 @@ export class Members {
     sleep(this.#options.clock, this.#toMs(probeAgainElections), this.#closing.signal).then(
       () => {
         member.isProbeScheduled = false;
-        if (!member.isProbed && isToBeProbed(member)) void this.#probe(member);
+        if (!member.isProbed && member.isSilent) void this.#probe(member);
       },
       () => {}, // closed
     );
@@ -180,9 +168,6 @@ export class Members {
     return elections * this.#options.electionTimeoutMs;
   }
 }
-
-/** Without its version, the capabilities of a member are unknown. A silent one is not used until it responds again. */
-const isToBeProbed = ({ version, isSilent }: MutableMember): boolean => version === undefined || isSilent;
 
 /**
  * Of the members that are not silent, or else of all, those whose last failure is the longest ago. A forgotten failure is

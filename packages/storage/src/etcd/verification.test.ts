@@ -1,12 +1,13 @@
 import { expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
-import { encodeMessage, writeInt64, writeNested } from '../protobuf/fields.ts';
+import { encodeMessage, writeBytes, writeInt64, writeNested } from '../protobuf/fields.ts';
 import { History } from './history.ts';
 import type { Member, Members } from './members.ts';
 import { EtcdFault } from './transport.ts';
-import { Verification } from './verification.ts';
+import { type UnusedMember, Verification } from './verification.ts';
 import type { KeyValue } from './wire/key-value.ts';
 import type { ClusterId } from './wire/rpc.ts';
+import { memberStatus } from './wire/status.ts';
 
 const responseAt = (revision: number, clusterId: ClusterId = 1): Buffer =>
   Buffer.from(
@@ -20,17 +21,27 @@ const responseAt = (revision: number, clusterId: ClusterId = 1): Buffer =>
 
 const anchor = { key: '/a', value: Buffer.from('x'), modRevision: 8 } as KeyValue;
 
-/** A member with these responses, and a history with a known value. */
-function memberWith(...responses: readonly (() => Promise<Buffer>)[]): {
-  member: Member;
-  history: History;
+type Response = () => Promise<Buffer>;
+
+/** A member with these responses to reads, and a history with a known value. */
+function memberWith(
+  responses: readonly Response[],
+  statuses: Response[] = [async () => responseAt(9)],
+): {
+  readonly member: Member;
+  readonly history: History;
+  readonly unused: UnusedMember[];
   verify(): Promise<void>;
 } {
   const left = [...responses];
+  const unused: UnusedMember[] = [];
   const member = {
     endpoint: 'http://one',
     verifiedConnection: 0,
-    transport: { connectionNumber: 1, unary: () => left.shift()?.() },
+    transport: {
+      connectionNumber: 1,
+      unary: (path: string) => (path === memberStatus.path ? statuses.shift()?.() : left.shift()?.()),
+    },
   } as unknown as Member;
   const history = new History();
   history.clusterId = 1 satisfies ClusterId;
@@ -42,17 +53,18 @@ function memberWith(...responses: readonly (() => Promise<Buffer>)[]): {
     members: { all: [member] } as unknown as Members,
     history,
     latestRevisionRequest: { key: '/' },
-    onForeignMember: () => {},
+    report: (event) => unused.push(event),
     onVerified: () => {},
   });
-  return { member, history, verify: () => verification.verify(member, 1_000) };
+  return { member, history, unused, verify: () => verification.verify(member, 1_000) };
 }
 
 /** A member whose first responses are these faults, and whose next one is of a later revision than the known one. */
 async function verifyAfter(...faults: readonly EtcdFault[]): Promise<readonly string[]> {
-  const { history, verify } = memberWith(...faults.map((fault) => () => Promise.reject(fault)), async () =>
-    responseAt(9),
-  );
+  const { history, verify } = memberWith([
+    ...faults.map((fault) => () => Promise.reject(fault)),
+    async () => responseAt(9),
+  ]);
   const reasons: string[] = [];
   history.onReplaced(({ reason }) => reasons.push(reason));
   await verify();
@@ -77,12 +89,12 @@ test('everything that is known is void if the latest known revision is compacted
 
 test('what other members show during a check is compacted only if it is, too', async () => {
   const slow = Promise.withResolvers<Buffer>();
-  const { history, verify } = memberWith(
+  const { history, verify } = memberWith([
     () => Promise.reject(compacted),
     () => slow.promise,
     async () => responseAt(20),
     async () => responseAt(20),
-  );
+  ]);
   const verified = verify();
   await new Promise(setImmediate);
   history.noteRevision(20, history.number);
@@ -94,8 +106,8 @@ test('what other members show during a check is compacted only if it is, too', a
 test('the revision of another cluster is not noted if the history was replaced meanwhile', async () => {
   const votes = Promise.withResolvers<Buffer>();
   const { member, history, verify } = memberWith(
-    async () => responseAt(1_000, 2),
-    () => votes.promise,
+    [async () => responseAt(1_000, 2)],
+    [async () => responseAt(1_000, 2), () => votes.promise],
   );
   const verified = verify();
   await new Promise(setImmediate);
@@ -104,4 +116,22 @@ test('the revision of another cluster is not noted if the history was replaced m
   await verified;
   expect([history.number, history.revision]).toEqual([1, 5]);
   expect(member.verifiedConnection).toBe(0);
+});
+
+test('a member with a version that is too old is not used, and reported once', async () => {
+  const versioned = (version: string): Response => {
+    const status = Buffer.concat([responseAt(9), encodeMessage((to) => writeBytes(to, 2, version))]);
+    return async () => status;
+  };
+  const response = async (): Promise<Buffer> => responseAt(9);
+  const { member, unused, verify } = memberWith(
+    [response, response, response],
+    [versioned('3.5.7'), versioned('3.5.7'), versioned('3.5.8')],
+  );
+  for (let times = 0; times < 2; times++)
+    await expect(verify()).rejects.toThrow('http://one runs etcd 3.5.7, which is older than 3.5.8');
+  expect(unused).toEqual([{ type: 'old member', endpoint: 'http://one', version: '3.5.7' }]);
+  expect(member.verifiedConnection).toBe(0);
+  await verify();
+  expect(member.verifiedConnection).toBe(1);
 });

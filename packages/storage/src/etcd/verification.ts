@@ -1,5 +1,5 @@
 /**
- * Checks that a member has the known history before any request uses a connection to it. An etcd whose data were replaced
+ * Checks that a member has the known history, and a supported version, before any request uses a connection to it. An etcd whose data were replaced
  * is another process, so a changed history always comes with a new connection.
  *
  * A lagging member is no problem, because the check is a linearizable read: its response is as fresh as everything that
@@ -9,12 +9,16 @@ import type { Clock } from '@cluster-apiserver/base';
 import { equalsBytes } from '../pieces.ts';
 import { isCompacted, isFutureRevision } from './faults.ts';
 import { unavailableCode } from './grpc-status.ts';
+import type { EtcdEvent } from './etcd-event.ts';
 import type { Anchor, History, HistoryReplaced } from './history.ts';
 import type { Member, Members } from './members.ts';
 import { EtcdFault } from './transport.ts';
 import { type KeyValue, type RangeRequest, type RangeResponse, range } from './wire/key-value.ts';
 import type { ClusterId, ResponseHeader } from './wire/rpc.ts';
-import { memberStatus } from './wire/status.ts';
+import { isTooOld, oldestVersion } from './supported-version.ts';
+import { type MemberStatus, memberStatus } from './wire/status.ts';
+
+export type UnusedMember = Extract<EtcdEvent, { readonly type: 'foreign member' | 'old member' }>;
 
 export interface VerificationOptions {
   readonly clock: Clock;
@@ -23,8 +27,8 @@ export interface VerificationOptions {
   readonly history: History;
   /** Reads any key that the server may read; it need not exist. */
   readonly latestRevisionRequest: RangeRequest;
-  /** A member belongs to another cluster than the others and is not used. */
-  readonly onForeignMember: (member: Member) => void;
+  /** Receives which members are not used, once each. */
+  readonly report: (event: UnusedMember) => void;
   readonly onVerified: () => void;
 }
 
@@ -34,6 +38,7 @@ const statusTimeoutElections = 0.4;
 export class Verification {
   readonly #options: VerificationOptions;
   readonly #statusTimeoutMs: number;
+  readonly #reported = new Set<string>();
   readonly #running = new Map<Member, { readonly connection: number; readonly done: Promise<void> }>();
 
   constructor(options: VerificationOptions) {
@@ -69,7 +74,11 @@ export class Verification {
   async #verify(member: Member, connection: number, timeoutMs: number): Promise<void> {
     const { history, members, onVerified } = this.#options;
     const { number, revision: seenRevision } = history;
-    const { header, difference } = await this.#readAnchor(member, history, timeoutMs);
+    const [{ header, difference }, { version }] = await Promise.all([
+      this.#readAnchor(member, history, timeoutMs),
+      readStatus(member, timeoutMs),
+    ]);
+    if (isTooOld(version)) throw this.#tooOld(member, version);
     if (history.number !== number) throw unsent(member, 'was asked about a history that is no more');
     if (history.clusterId === undefined) {
       await this.#requireNotOutvoted(member, header.clusterId);
@@ -147,22 +156,38 @@ export class Verification {
   }
 
   #foreign(member: Member): EtcdFault {
-    this.#options.onForeignMember(member);
+    this.#reportOnce({ type: 'foreign member', endpoint: member.endpoint });
     return unsent(member, 'belongs to another cluster than the others');
+  }
+
+  #tooOld(member: Member, version: string): EtcdFault {
+    this.#reportOnce({ type: 'old member', endpoint: member.endpoint, version });
+    return unsent(member, `runs etcd ${version}, which is older than ${oldestVersion}`);
+  }
+
+  #reportOnce(event: UnusedMember): void {
+    const name = `${event.type} ${event.endpoint}`;
+    if (this.#reported.has(name)) return;
+    this.#reported.add(name);
+    this.#options.report(event);
   }
 
   /** The cluster ID that each member reports; undefined for one that does not respond. */
   #readClusterIds(): Promise<(ClusterId | undefined)[]> {
-    const options = { timeoutMs: this.#statusTimeoutMs, requireLeader: false };
     return Promise.all(
-      this.#options.members.all.map(({ transport }) =>
-        transport.unary(memberStatus.path, memberStatus.encode(), options).then(
-          (message) => memberStatus.decode(message).clusterId,
+      this.#options.members.all.map((member) =>
+        readStatus(member, this.#statusTimeoutMs).then(
+          ({ clusterId }) => clusterId,
           () => undefined,
         ),
       ),
     );
   }
+}
+
+async function readStatus({ transport }: Member, timeoutMs: number): Promise<MemberStatus> {
+  const options = { timeoutMs, requireLeader: false };
+  return memberStatus.decode(await transport.unary(memberStatus.path, memberStatus.encode(), options));
 }
 
 type Difference = Extract<HistoryReplaced['reason'], 'content' | 'compacted'>;

@@ -206,13 +206,6 @@ export const fenceAndRead: Rpc<FenceRequest, TxnResponse> = {
   headerOf: ({ header }) => header,
 };
 
-/** Writes a key without a condition. The response is not needed. */
-export const put: Rpc<{ readonly key: string; readonly value: string }, void> = {
-  path: '/etcdserverpb.KV/Put',
-  encode: ({ key, value }) => encodeMessage((to) => writePut(to, key, [Buffer.from(value)], 0)),
-  decode: () => undefined,
-};
-
 /** Compacts the history before a revision. The response is not needed. */
 export const compact: Rpc<number, void> = {
   path: '/etcdserverpb.KV/Compact',
