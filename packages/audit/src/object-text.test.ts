@@ -1,7 +1,8 @@
 import { runSync } from '@cluster-apiserver/base';
 import { describe, expect, test } from '@jest/globals';
+import { joinTexts } from '@cluster-apiserver/model/json';
 import { assert, jsonValue, property } from 'fast-check';
-import { compact, holdsTokens, joinTexts, serialize, dropManagedFields, hideTokens } from './object-text.ts';
+import { compact, holdsTokens, serialize, dropManagedFields, hideTokens } from './object-text.ts';
 
 const json = jsonValue({ maxDepth: 6 });
 const text = (value: unknown): string => JSON.stringify(value);

@@ -1,5 +1,5 @@
 import type { SyncTask } from '@cluster-apiserver/base';
-import { jsonTexts, jsonTokens } from '@cluster-apiserver/model/json';
+import { joinTexts, jsonTexts, jsonTokens } from '@cluster-apiserver/model/json';
 
 /**
  * Serializes the objects of an event as JSON on one line, in steps of about a millisecond: an object may have megabytes, and
@@ -8,32 +8,11 @@ import { jsonTexts, jsonTokens } from '@cluster-apiserver/model/json';
 
 const { closeBrace, closeBracket, colon, comma, endOfToken, openBrace, openBracket, quote } = jsonTokens;
 
-/** Tokens or texts per step. */
+/** Tokens per step. */
 const stepTokens = 512;
-/** Characters that are joined per step. */
-const stepCharacters = 256 * 1024;
 
 /** Serializes a value as JSON. */
 export const serialize = (value: unknown): SyncTask<string> => joinTexts(jsonTexts(value));
-
-/** Joins the parts of a JSON text, without trailing white space. */
-export function* joinTexts(texts: Iterable<string | undefined>): SyncTask<string> {
-  const parts: string[] = [];
-  let characters = 0;
-  for (const text of texts) {
-    if (text === undefined) {
-      yield;
-      continue;
-    }
-    parts.push(text);
-    characters += text.length;
-    if (characters > stepCharacters || parts.length % stepTokens === 0) {
-      characters = 0;
-      yield;
-    }
-  }
-  return parts.join('').trimEnd();
-}
 
 /** Removes the white space between the tokens of a valid JSON text. */
 export function* compact(text: string): SyncTask<string> {

@@ -1,7 +1,7 @@
 import { type Clock, largeBytesMin, runTask, type SyncTask } from '@cluster-apiserver/base';
 import type { AuditPolicy, AuditRule, AuditStage } from '@cluster-apiserver/config';
 import { type Status, StatusError, type UserInfo } from '@cluster-apiserver/model';
-import { isJsonObject } from '@cluster-apiserver/model/json';
+import { isJsonObject, joinTexts } from '@cluster-apiserver/model/json';
 import type { AuditMeasures } from './audit-measures.ts';
 import type { AuditBackend } from './backend.ts';
 import {
@@ -12,7 +12,7 @@ import {
   type ResponseStatus,
   SerializedEvent,
 } from './event.ts';
-import { compact, holdsTokens, joinTexts, serialize, dropManagedFields, hideTokens } from './object-text.ts';
+import { compact, holdsTokens, serialize, dropManagedFields, hideTokens } from './object-text.ts';
 import { type AuditedResource, evaluatePolicy } from './policy.ts';
 import { auditedTarget } from './shown-target.ts';
 import { type RequestSource, findSourceIps } from './source-ips.ts';

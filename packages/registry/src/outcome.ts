@@ -16,15 +16,16 @@ export interface Outcome {
 export class WrittenObject implements Outcome {
   readonly revision: Revision | undefined;
   readonly object: KubeObject;
-  readonly #stored: ByteString;
+  #stored: ByteString | undefined;
 
-  constructor(object: KubeObject, revision: Revision | undefined, stored = encodeStored(object)) {
+  constructor(object: KubeObject, revision: Revision | undefined, stored?: ByteString) {
     this.object = object;
     this.revision = revision;
     this.#stored = stored;
   }
 
   get json(): ByteString {
+    this.#stored ??= encodeStored(this.object);
     return this.revision === undefined ? this.#stored : toClientForm(this.#stored, this.revision);
   }
 }

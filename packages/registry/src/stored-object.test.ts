@@ -3,7 +3,7 @@ import { bytesOf, encodeStored } from '@cluster-apiserver/model/codec';
 import { defineKind, type KubeObject } from '@cluster-apiserver/model/kind';
 import { revision } from '@cluster-apiserver/storage';
 import { robotKind } from '../test/robot-kind.ts';
-import { readStored } from './stored-object.ts';
+import { readStored, type StoredObject, WrittenValue } from './stored-object.ts';
 import { isInternalized } from '@cluster-apiserver/testkit/garbage';
 
 const metadata = { name: 'marvin', namespace: 'ship', uid: '5f0c3a52-0000-4000-8000-000000000000' };
@@ -20,23 +20,26 @@ test.each<[string, Partial<KubeObject['metadata']>]>([
   const value = bytesOf(encodeStored(object));
   const stored = { key: '/registry/robots/ship/marvin', value, revision: revision(7), stale: false };
   const read = readStored(robotKind, stored, 'ship/marvin');
-  expect(readStored(robotKind, { ...stored, source: object }, 'ship/marvin')).toEqual(read);
+  expect(readStored(robotKind, { ...stored, source: new WrittenValue(robotKind, object) }, 'ship/marvin')).toEqual(
+    read,
+  );
   expect(read.object).toEqual(object);
 });
 
 test('an own write at another place is refused like its bytes', () => {
   const object = { kind: 'Robot', apiVersion: 'v1', metadata } as KubeObject;
   const value = bytesOf(encodeStored(object));
-  const stored = { key: '/registry/robots/ship/zaphod', value, revision: revision(7), stale: false, source: object };
-  expect(() => readStored(robotKind, stored, 'ship/zaphod')).toThrow();
+  const stored = { key: '/registry/robots/ship/zaphod', value, revision: revision(7), stale: false };
+  const own = { ...stored, source: new WrittenValue(robotKind, object) };
+  for (const read of [stored, own]) expect(() => readStored(robotKind, read, 'ship/zaphod')).toThrow();
 });
 
 test.each([false, true])('label values are not in the string table of V8, written by this replica: %s', (isOwn) => {
   const own = { kind: 'Robot', apiVersion: 'v1', metadata: { ...metadata, labels: { number: '12345' } } };
   const value = bytesOf(encodeStored(own));
   const stored = { key: '/registry/robots/ship/marvin', value, revision: revision(7), stale: false };
-  const source: unknown = JSON.parse(value.toString());
-  const { labels } = readStored(robotKind, isOwn ? { ...stored, source: source as KubeObject } : stored, 'ship/marvin');
+  const source = new WrittenValue(robotKind, JSON.parse(value.toString()) as KubeObject);
+  const { labels } = readStored(robotKind, isOwn ? { ...stored, source } : stored, 'ship/marvin');
   expect(labels).toEqual({ number: '12345' });
   expect(isInternalized(labels?.['number'] ?? '')).toBe(false);
 });
@@ -59,8 +62,10 @@ test('a stored form of its own decides what is written, and what a stored value 
     fields: {},
     storage: {
       form: {
-        encode: encodeStored,
         renew: (stored) => ({ value: stored.includes('"color"') ? stored : withColor(stored) }),
+        renewInSteps: () => {
+          throw new Error('the value is small');
+        },
       },
     },
   });
@@ -70,11 +75,24 @@ test('a stored form of its own decides what is written, and what a stored value 
     metadata,
     unknown: { empty: [], none: null },
   } as KubeObject;
-  const value = bytesOf(kind.storage.form.encode(object));
+  const value = bytesOf(encodeStored(object));
   const stored = { key: '/registry/robots.example.com/ship/marvin', value, revision: revision(7), stale: false };
   const read = readStored(kind, stored, 'ship/marvin');
   expect(read.object).toEqual({ ...object, color: 'red' });
   // The next write stores it so, even if it changes nothing else.
   expect(read.stale).toBe(true);
   expect(readStored(kind, { ...stored, value: bytesOf(read.storedForm) }, 'ship/marvin').stale).toBe(false);
+});
+
+test('a large object is decoded once while it is in memory, and a small one each time', () => {
+  const read = (text: string): StoredObject => {
+    const object = { kind: 'Robot', apiVersion: 'v1', metadata: { ...metadata, annotations: { text } } } as KubeObject;
+    const value = bytesOf(encodeStored(object));
+    return readStored(robotKind, { key: 'marvin', value, revision: revision(7), stale: false }, 'ship/marvin');
+  };
+  const large = read('x'.repeat(50_000));
+  expect(large.object).toBe(large.object);
+  const small = read('x');
+  expect(small.object).toEqual(small.object);
+  expect(small.object).not.toBe(small.object);
 });

@@ -55,7 +55,7 @@ export class StoredObject implements Outcome, CacheItem {
     // What this replica wrote is up to date.
     const { value: own, object: renewed, isFormer = false }: Renewed = written ? { value } : renewedOf(kind, entry);
     const stored = byteString(own);
-    const object = renewed ?? (written && isLight(written) ? written : decodeStored(stored));
+    const object = renewed ?? written ?? decodeStored(stored);
     // Everything else was checked before it was written. The resourceVersion is inserted after the uid.
     if (typeof object.metadata?.uid !== 'string') throw new StoredFormError('it is no object of this server');
     // Not every encryption provider binds a value to its key, so the metadata must match the key.
@@ -69,12 +69,18 @@ export class StoredObject implements Outcome, CacheItem {
     const fields = kind.fieldsOf?.(object);
     this.labels = labels && ownTexts(labels, written !== undefined);
     this.fields = fields && ownTexts(fields, written !== undefined);
-    this.lifecycle = lifecycleOf(object.metadata);
+    const lifecycle = lifecycleOf(object.metadata);
+    this.lifecycle = lifecycle && written ? ownLifecycle(lifecycle) : lifecycle;
     this.stale = stale || isFormer || own !== value;
+    if (this.json.length >= largeBytesMin) decodedObjects.set(this, new WeakRef(object));
   }
 
   get object(): KubeObject {
-    return decodeStored(this.storedForm);
+    const known = decodedObjects.get(this)?.deref();
+    if (known) return known;
+    const object = decodeStored(this.storedForm);
+    if (this.json.length >= largeBytesMin) decodedObjects.set(this, new WeakRef(object));
+    return object;
   }
 
   /** The value before encryption. */
@@ -106,7 +112,10 @@ export class StoredObject implements Outcome, CacheItem {
   }
 }
 
-/** The object that this replica wrote, which spares parsing its bytes when they come back. */
+/** Large objects, as long as they are in memory anyway: each takes several times its bytes, and milliseconds to decode. */
+const decodedObjects = new WeakMap<StoredObject, WeakRef<KubeObject>>();
+
+/** The object that this replica wrote, without a resourceVersion. It spares parsing its bytes when they come back. */
 export class WrittenValue {
   readonly kind: Kind;
   readonly object: KubeObject;
@@ -131,22 +140,17 @@ function renewedOf(kind: Kind, entry: StoredValue): Renewed {
 
 /** Renews a large value in steps, so that it is read at once; undefined if it is anyway. */
 export function prepareStored(kind: Kind, entry: StoredValue): SyncTask<void> | undefined {
-  const isShort = entry.value.length < largeBytesMin || !kind.storage.form.renewInSteps;
+  const isShort = entry.value.length < largeBytesMin;
   return isShort || writtenObjectOf(kind, entry) ? undefined : renewStored(kind, entry);
 }
 
 function* renewStored(kind: Kind, entry: StoredValue): SyncTask<void> {
-  const renewing = kind.storage.form.renewInSteps?.(entry.value, kind);
-  if (!renewing) return;
   try {
-    renewedInSteps.set(entry, { kind, renewed: yield* renewing });
+    renewedInSteps.set(entry, { kind, renewed: yield* kind.storage.form.renewInSteps(entry.value, kind) });
   } catch {
     // It fails again where it is read, which reports it.
   }
 }
-
-/** Whether little of the object would be kept. */
-const isLight = ({ metadata }: KubeObject): boolean => !lifecycleOf(metadata);
 
 /** The texts as strings that keep nothing else in memory. `areSlices`: they may be slices of a whole request body. */
 function ownTexts(texts: Readonly<Record<string, string>>, areSlices: boolean): Record<string, string> {
@@ -197,6 +201,12 @@ function lifecycleOf({ ownerReferences, finalizers, deletionTimestamp }: ObjectM
   const isEmpty = !ownerReferences && !finalizers && deletionTimestamp === undefined;
   return isEmpty ? undefined : { ownerReferences, finalizers, deletionTimestamp };
 }
+
+/** A copy that keeps nothing else of the object in memory. */
+const ownLifecycle = (lifecycle: Lifecycle): Lifecycle =>
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it is of the same form
+  ({ ...absentLifecycle, ...(JSON.parse(JSON.stringify(lifecycle)) as Lifecycle) });
+const absentLifecycle = { ownerReferences: undefined, finalizers: undefined, deletionTimestamp: undefined };
 
 /** Key, labels, fields and the object itself, as measured by packages/tests/bench/event-loop.ts. */
 const overheadBytes = 400;

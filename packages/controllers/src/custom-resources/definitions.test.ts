@@ -4,7 +4,6 @@ import type { CustomResourceDefinition } from '@cluster-apiserver/kinds';
 import { Problems } from '@cluster-apiserver/model';
 import { fieldSubresourceOf } from '@cluster-apiserver/model/kind';
 import { deleteCollection, patch, type Registry, type Resource } from '@cluster-apiserver/registry';
-import { itemKey } from '@cluster-apiserver/storage';
 import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
 import { revision } from '@cluster-apiserver/storage';
 import { type FakeClock, fakeClock } from '@cluster-apiserver/testkit/fake-clock';
@@ -25,7 +24,6 @@ import { quietTurns, until } from '../../test/turns.ts';
 import { requireKind } from '../object-of-kind.ts';
 import { cleanUpDefinitions } from './clean-up-definitions.ts';
 import { establishDefinitions } from './establish-definitions.ts';
-import { readDefinition } from './kind-of-definition.ts';
 import { ServedDefinitions } from './serve-definitions.ts';
 
 let clock: FakeClock;
@@ -194,15 +192,6 @@ describe('a definition', () => {
     await whenEstablished('things');
     await quietTurns();
     expect(await reasons('things')).toEqual(established);
-  });
-
-  test('is parsed once for all that look at it', async () => {
-    await define({ plural: 'things', kind: 'Thing' });
-    await definitions().collection.waitUntilFresh(undefined, untimed);
-    const item = definitions().collection.get(itemKey(nameOf({ plural: 'things' })));
-    if (!item || item.unreadable) throw new Error('it is not in memory');
-    const read = await readDefinition(clock, item);
-    expect(await readDefinition(clock, item)).toBe(read);
   });
 
   test('has at most 100 conditions, and those that it has may stay', async () => {

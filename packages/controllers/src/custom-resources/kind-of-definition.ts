@@ -19,17 +19,9 @@ export const definitionOf = ({ object }: StoredObject): CustomResourceDefinition
 
 const parse = toSyncTask(definitionOf);
 
-/** What was parsed last, as long as it is in memory anyway: a large definition takes several times its bytes. */
-const parsed = new WeakMap<StoredObject, WeakRef<CustomResourceDefinition | Promise<CustomResourceDefinition>>>();
-
-/** A large definition is parsed in a time slice of its own, and once for all controllers that look at it when it changes. */
-export function readDefinition(
+/** A large definition is parsed in a time slice of its own, unless it is in memory. */
+export const readDefinition = (
   clock: Clock,
   item: StoredObject,
-): CustomResourceDefinition | Promise<CustomResourceDefinition> {
-  const known = parsed.get(item)?.deref();
-  if (known) return known;
-  const reading = runTask(clock, undefined, parse(item), item.json.length >= largeBytesMin);
-  parsed.set(item, new WeakRef(reading));
-  return reading;
-}
+): CustomResourceDefinition | Promise<CustomResourceDefinition> =>
+  runTask(clock, undefined, parse(item), item.json.length >= largeBytesMin);

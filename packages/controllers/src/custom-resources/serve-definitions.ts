@@ -2,10 +2,19 @@
  * Serves the kinds that CustomResourceDefinitions define, on every replica, leader or not: a kind is served while its names are
  * accepted or it is established. Each definition is compiled in steps, and again when its kind has changed.
  */
-import { hash } from 'node:crypto';
-import { asError, awaitWithin, type Call, type Clock, type Random, runTask } from '@cluster-apiserver/base';
+import { createHash } from 'node:crypto';
+import {
+  asError,
+  awaitWithin,
+  type Call,
+  type Clock,
+  type Random,
+  runTask,
+  type SyncTask,
+} from '@cluster-apiserver/base';
 import { customKind } from '@cluster-apiserver/custom-resources';
 import type { CustomResourceDefinition } from '@cluster-apiserver/kinds';
+import { jsonTexts } from '@cluster-apiserver/model/json';
 import type { BatchConversion, Kind } from '@cluster-apiserver/model/kind';
 import type { CachedObject, Resource, ServedApi, StoredObject } from '@cluster-apiserver/registry';
 import { itemKey, type Revision, revision, textOfItemKey } from '@cluster-apiserver/storage';
@@ -182,7 +191,8 @@ export class ServedDefinitions {
     if (!definition || !isAccepted(definition)) return this.#remove(key);
     if (!hasCondition(definition, 'Established')) this.#isAwaited = true;
     const isTerminating = hasCondition(definition, 'Terminating');
-    const source = hash('sha256', JSON.stringify([definition.spec, definition.status.acceptedNames, isTerminating]));
+    const source = await runTask(clock, undefined, sourceOf(definition, isTerminating));
+    if (this.#definitions.collection.get(key) !== item) return;
     if (served?.source === source) return;
     const conversion = conversionOf(definition);
     const kind = await runTask(clock, undefined, customKind(definition, { isTerminating, conversion }), true);
@@ -195,6 +205,16 @@ export class ServedDefinitions {
       if (this.#served.get(key)?.kind === kind) throw error;
     }
   }
+}
+
+/** Identifies what the kind is made of. */
+function* sourceOf({ spec, status }: CustomResourceDefinition, isTerminating: boolean): SyncTask<string> {
+  const sum = createHash('sha256');
+  for (const text of jsonTexts([spec, status.acceptedNames, isTerminating])) {
+    sum.update(text);
+    yield;
+  }
+  return sum.digest('base64');
 }
 
 /** Whether clients see the kind. */

@@ -16,7 +16,7 @@ import type { SchemaPatterns } from '../schema/schema-patterns.ts';
 import { compileRules } from '../rules/compile-rules.ts';
 import type { RuleNode } from '../rules/rule-node.ts';
 import { RuleBudget, validateDefaultByRules } from '../rules/validate-rules.ts';
-import { isPlainScalar, itemsOf, schemasPerStep } from './schema-parts.ts';
+import { describedProperties, itemsOf, schemasPerStep } from './schema-parts.ts';
 
 /**
  * Validates the defaults of a structural schema: each as it is written, without the defaults of what is in it. Values of
@@ -39,7 +39,7 @@ function* hasDefault(root: JsonSchema): SyncTask<boolean> {
     if (count % schemasPerStep === 0) yield;
     const items = itemsOf(schema);
     if (items) open.push(items);
-    for (const property of Object.values(schema.properties ?? {})) if (!isPlainScalar(property)) open.push(property);
+    for (const [, property] of describedProperties(schema)) open.push(property);
   }
 }
 

@@ -2,7 +2,7 @@ import type { SyncTask } from '@cluster-apiserver/base';
 import type { Problems } from '@cluster-apiserver/model';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import { validateRuleDeclarations } from '../rules/validate-declarations.ts';
-import { entrySchema, isPlainScalar, itemsOf, junctorsOf, schemasPerStep } from './schema-parts.ts';
+import { describedProperties, entrySchema, itemsOf, junctorsOf, schemasPerStep } from './schema-parts.ts';
 
 /** What the parts around a schema allow. */
 interface Surroundings {
@@ -38,9 +38,7 @@ function* visit(schema: JsonSchema, around: Surroundings, at: Problems, visited:
       yield* visit(additionalProperties, { ...inside, noDefault: reason }, below, visited);
     }
   }
-  for (const name of Object.keys(properties)) {
-    const property = properties[name] ?? {};
-    if (isPlainScalar(property)) continue;
+  for (const [name, property] of describedProperties(schema)) {
     const isMeta = metaFields.has(name) && (isRoot || schema['x-kubernetes-embedded-resource'] === true);
     const below: Surroundings = {
       isRoot: false,
@@ -95,7 +93,7 @@ export function* findUnreadable(root: JsonSchema): SyncTask<string | undefined> 
     const items = itemsOf(schema);
     if (schema.items !== undefined && !items) return "OpenAPIV3Schema 'items' must be a schema, but is an array";
     if (items) open.push(items);
-    for (const property of Object.values(schema.properties ?? {})) if (!isPlainScalar(property)) open.push(property);
+    for (const [, property] of describedProperties(schema)) open.push(property);
     if (typeof schema.additionalProperties === 'object') open.push(schema.additionalProperties);
     for (const { schemas } of junctorsOf(schema)) for (const inner of schemas) open.push(inner);
   }

@@ -6,10 +6,27 @@ export const schemasPerStep = 200;
 
 const scalars = new Set(['boolean', 'integer', 'number', 'string']);
 
-/** Whether it says a type and nothing more, as most schemas do. Nothing can be wrong with it, and passes skip it. */
+/** Whether it says a type and nothing more, as most schemas do. Nothing can be wrong with it. */
 export function isPlainScalar(schema: JsonSchema): boolean {
   for (const name in schema) if (name !== 'type' && name !== 'description') return false;
   return schema.type !== undefined && scalars.has(schema.type);
+}
+
+type Property = readonly [name: string, schema: JsonSchema];
+
+/** Found in the first pass over a schema, for all passes. */
+const described = new WeakMap<JsonSchema, readonly Property[]>();
+const noProperties: readonly Property[] = [];
+
+/** The properties that say more than a scalar type. */
+export function describedProperties(schema: JsonSchema): readonly Property[] {
+  if (!schema.properties) return noProperties;
+  let found = described.get(schema);
+  if (!found) {
+    found = Object.entries(schema.properties).filter(([, property]) => !isPlainScalar(property));
+    described.set(schema, found);
+  }
+  return found;
 }
 
 /** The schema of all entries; undefined for a list of schemas, which is refused. */

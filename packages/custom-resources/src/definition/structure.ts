@@ -3,7 +3,7 @@ import { formatPath, type Problems } from '@cluster-apiserver/model';
 import { sameJson } from '@cluster-apiserver/model/json';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import type { SchemaPatterns } from '../schema/schema-patterns.ts';
-import { entrySchema, isPlainScalar, itemsOf, junctorsOf, schemasPerStep } from './schema-parts.ts';
+import { describedProperties, entrySchema, itemsOf, junctorsOf, schemasPerStep } from './schema-parts.ts';
 
 /**
  * Refuses a schema that is not structural. In such a schema every value has one type, which is found without looking at a
@@ -43,14 +43,12 @@ class StructureCheck {
 
   *schema(schema: JsonSchema, level: Level, at: Problems): SyncTask<void> {
     if (++this.#visited % schemasPerStep === 0) yield;
-    const { type, properties = {}, additionalProperties } = schema;
+    const { type, additionalProperties } = schema;
     const items = itemsOf(schema);
     if (type === 'array' && !items) at.at('items').required('must be specified');
     if (items) yield* this.schema(items, 'item', at.at('items'));
-    for (const name of Object.keys(properties)) {
-      const property = properties[name] ?? {};
-      if (!isPlainScalar(property)) yield* this.schema(property, 'field', at.at('properties', { key: name }));
-    }
+    for (const [name, property] of describedProperties(schema))
+      yield* this.schema(property, 'field', at.at('properties', { key: name }));
     if (additionalProperties !== undefined) {
       const below = at.at('additionalProperties');
       if (level === 'root') below.forbidden('must not be used at the root');

@@ -87,7 +87,8 @@ class Compiler {
     const fields: [string, Schema][] = [];
     const ofResource = new Map<string, Constraints>();
     let metadata = objectMeta;
-    for (const [name, property] of Object.entries(json.properties ?? {}))
+    for (const [name, property] of Object.entries(json.properties ?? {})) {
+      if (++this.#nodes % nodesPerStep === 0) yield;
       if (isResource && resourceNames.includes(name)) {
         const rules = yield* this.#rulesOf(property, true);
         // Every object has its own already.
@@ -95,6 +96,7 @@ class Compiler {
         ofResource.set(name, { ...(rules && { rules }), ...(isDefaulted && { default: property.default }) });
         if (name === 'metadata' && !isRoot && !this.#withoutDefaults) metadata = metadataOf(property);
       } else fields.push([name, scalarOf(property) ?? (yield* this.#schema(property))]);
+    }
     const rest = yield* this.#restOf(json);
     return structural(fields, {
       isRoot,

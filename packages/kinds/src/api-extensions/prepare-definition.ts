@@ -1,3 +1,4 @@
+import { sameJson } from '@cluster-apiserver/model/json';
 import type { WriteContext } from '@cluster-apiserver/model/kind';
 import { withServicePort } from '../admission-registration/client-config.ts';
 import { countingChangesOf } from '../counting-changes.ts';
@@ -9,10 +10,11 @@ export const cleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io';
 
 export function withDefaults(definition: CustomResourceDefinition): CustomResourceDefinition {
   const { spec } = definition;
-  return {
-    ...definition,
-    spec: { ...spec, names: withNames(spec.names), conversion: withPort(spec.conversion ?? { strategy: 'None' }) },
-  };
+  const names = withNames(spec.names);
+  const conversion = withPort(spec.conversion ?? { strategy: 'None' });
+  // Most writes are of a status: a spec that stays the same one is not looked at again.
+  if (sameJson(names, spec.names) && sameJson(conversion, spec.conversion)) return definition;
+  return { ...definition, spec: { ...spec, names, conversion } };
 }
 
 const withNames = (names: DefinitionNames): DefinitionNames => {

@@ -1,6 +1,8 @@
 import { largeBytesMin, requireValue, runSync, type SyncTask } from '@cluster-apiserver/base';
 import { storedBounds } from '../json/json-scan.ts';
 import { parseJsonSteps } from '../json/json.ts';
+import { parseInSteps } from '../json/parse-in-steps.ts';
+import { requireKubeObject } from '../kind/object.ts';
 import type { ApiVersion } from '../kind/api-version.ts';
 import type { Renewed, StoredForm, StoredVersions } from '../kind/storage.ts';
 import { decode } from '../schema/decode.ts';
@@ -14,16 +16,24 @@ import { bytesOf, encodeStored, typePrefix } from './stored-form.ts';
  * version, converted and encoded again. If the conversion would have to wait, they stay in their version.
  */
 export const canonicalForm: StoredForm = {
-  encode: encodeStored,
   renew: (stored, kind) => (isCurrent(stored, kind) ? { value: stored } : runSync(renew(stored, kind))),
+  renewInSteps: renewCanonical,
 };
+
+/** V8 parses a value of this length in some milliseconds. */
+const parsedAtOnceMax = 256 * 1024;
+
+function* renewCanonical(stored: Buffer, kind: StoredVersions): SyncTask<Renewed> {
+  if (!isCurrent(stored, kind)) return yield* renew(stored, kind);
+  if (stored.length <= parsedAtOnceMax) return { value: stored };
+  return { value: stored, object: requireKubeObject(yield* parseInSteps(stored.toString())) };
+}
 
 /**
  * The same for kinds whose schemas change: each value is pruned, and gets its defaults, as the present schema says. What it
  * loses so is still stored until it is written again.
  */
 export const structuralForm: StoredForm = {
-  encode: encodeStored,
   renew: (stored, kind) => runSync(renewStructural(stored, kind)),
   renewInSteps: renewStructural,
 };

@@ -5,6 +5,7 @@ export {
   toClientForm,
   decodeStored,
   encodeStored,
+  encodeStoredInSteps,
   flatten,
   toStoredForm,
   typePrefix,

@@ -1,5 +1,7 @@
+import type { SyncTask } from '@cluster-apiserver/base';
 import { type KubeObject, requireKubeObject } from '../kind/object.ts';
 import { parseStoredJson } from '../json/json.ts';
+import { isOnePiece, joinTexts, jsonTexts } from '../json/json-texts.ts';
 
 /**
  * Bytes as a string with one character for each byte. The watch cache keeps objects as such strings: they take half the
@@ -31,9 +33,16 @@ const isAscii = (text: string): boolean => Buffer.byteLength(text) === text.leng
  * answer is a cut and a join and no JSON is parsed or written on the way.
  */
 export function encodeStored(object: KubeObject): ByteString {
-  const text = JSON.stringify(withoutResourceVersion(object));
-  return isAscii(text) ? text : byteString(Buffer.from(text));
+  return utf8Of(JSON.stringify(withoutResourceVersion(object)));
 }
+
+/** The same in steps. */
+export function* encodeStoredInSteps(object: KubeObject): SyncTask<ByteString> {
+  if (isOnePiece(object)) return encodeStored(object);
+  return utf8Of(yield* joinTexts(jsonTexts(withoutResourceVersion(object))));
+}
+
+const utf8Of = (text: string): ByteString => (isAscii(text) ? text : byteString(Buffer.from(text)));
 
 function withoutResourceVersion(object: KubeObject): KubeObject {
   if (object.metadata.resourceVersion === undefined) return object;

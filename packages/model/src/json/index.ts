@@ -18,7 +18,8 @@ export {
   TooManyValuesError,
 } from './json-scan.ts';
 export { indentedJson } from './json-indented.ts';
-export { jsonTexts } from './json-texts.ts';
+export { jsonTexts, joinTexts } from './json-texts.ts';
+export { findMemberText, parseInSteps } from './parse-in-steps.ts';
 export * as jsonTokens from './json-tokens.ts';
 export { isJsonObject, type JsonObject } from './json-object.ts';
 export { sameJson } from './same-json.ts';

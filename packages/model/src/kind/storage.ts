@@ -1,5 +1,4 @@
 import type { SyncTask } from '@cluster-apiserver/base';
-import type { ByteString } from '../codec/stored-form.ts';
 import type { ApiVersion } from './api-version.ts';
 import type { Conversion } from './conversion.ts';
 import type { KubeObject } from './object.ts';
@@ -19,19 +18,17 @@ export interface KindStorage {
 }
 
 /**
- * How objects become bytes in the store. In every form these are JSON that begins with kind, apiVersion and metadata, and the
- * uid comes before labels and annotations: clients get the same bytes with the resourceVersion put in place.
+ * How the bytes of objects in the store are read. Written are always the bytes of JSON that begins with kind, apiVersion and
+ * metadata, and has the uid before labels and annotations: clients get the same bytes with the resourceVersion put in place.
  */
 export interface StoredForm {
-  /** The bytes of an object without its resourceVersion. An update that leads to the same bytes is no write. */
-  encode(object: KubeObject): ByteString;
   /**
    * The bytes as which a stored value is served, and would be stored again: the same ones if it is up to date. Called for
    * each value that is read. Throws if it is no object of the kind.
    */
   renew(stored: Buffer, kind: StoredVersions): Renewed;
-  /** The same in steps, if every value is decoded: that of a large one takes longer than a turn of the event loop. */
-  renewInSteps?(stored: Buffer, kind: StoredVersions): SyncTask<Renewed>;
+  /** The same in steps, for a large value. */
+  renewInSteps(stored: Buffer, kind: StoredVersions): SyncTask<Renewed>;
 }
 
 export interface Renewed {

@@ -10,14 +10,20 @@ import { countValues } from '../validation/values.ts';
 import { type DecodeOptions, Decoder, isStrictIn, type Part } from './decode.ts';
 import { memberSchema, type ObjectSchema, type Schema } from './schema.ts';
 
+interface StepOptions extends Omit<DecodeOptions, 'problems'> {
+  /** A canonical value of the schema, with which the value may share members: those are canonical, too. */
+  readonly current?: object;
+}
+
 /** Like `decode`, in steps of some thousand values at most, or of the members of one object. */
 export function* decodeInSteps<Value>(
   schema: ObjectSchema<Value>,
   value: unknown,
   unknownField: (path: Path) => void,
-  options: Omit<DecodeOptions, 'problems'> = {},
+  { current, ...options }: StepOptions = {},
 ): SyncTask<Value> {
   const decoder = new Decoder(unknownField, options);
+  if (current) decoder.keepMembers(schema, current);
   if (countValues(value, valuesPerStep) > valuesPerStep) {
     const steps = new Steps(decoder);
     steps.measure(value);
@@ -50,6 +56,7 @@ class Steps {
    */
   measure(value: unknown, level = 0): number {
     if (typeof value !== 'object' || value === null || isRawNumber(value) || level > nestingMax) return 1;
+    if (this.#decoder.hasPart(value)) return 1;
     let size = 1;
     for (const member of Array.isArray(value) ? value : Object.values(value)) size += this.measure(member, level + 1);
     if (size >= measuredValuesMin) this.#sizes.set(value, size);

@@ -101,6 +101,20 @@ export class Decoder {
     this.#parts.set(value, { by, decoded });
   }
 
+  /** The members of a canonical value are what they are decoded to, wherever another value has the same ones. */
+  keepMembers(schema: ObjectSchema, canonical: object): void {
+    this.#parts ??= new Map();
+    for (const [name, member] of Object.entries(canonical)) {
+      const by = memberSchema(schema, name);
+      if (by && typeof member === 'object') this.#parts.set(member, { by, decoded: member });
+    }
+  }
+
+  /** Whether it is a part that has been decoded. */
+  hasPart(value: object): boolean {
+    return this.#parts?.has(value) ?? false;
+  }
+
   /** The steps to the value that is decoded. */
   get path(): Step[] {
     return this.#path;

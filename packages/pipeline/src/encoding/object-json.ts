@@ -1,8 +1,8 @@
 import { invariant } from '@cluster-apiserver/base';
 import { type ByteString, bytesOf, decodeStored, typePrefix } from '@cluster-apiserver/model/codec';
+import { findMemberText, parseInSteps } from '@cluster-apiserver/model/json';
 import { isKubeObject, type KubeObject, metaApiVersion, tableOf } from '@cluster-apiserver/model/kind';
 import type { Transform, TableTransform } from './negotiate.ts';
-import { parseInSteps, findMemberText } from './parse-in-steps.ts';
 import { inServedForm, type ServedForm } from './served-form.ts';
 import { type ListTransform, tableOfObject, type TableOfObjectOptions, transformObject } from './transform.ts';
 

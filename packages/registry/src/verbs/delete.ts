@@ -176,7 +176,8 @@ function propagationPolicyOf(
 
 function* withFinalizers(kind: Kind, object: KubeObject, finalizers: readonly string[]): SyncTask<KubeObject> {
   if (sameJson(finalizers, object.metadata.finalizers ?? [])) return object;
-  return yield* canonicalInSteps(kind, { ...object, metadata: { ...object.metadata, finalizers: [...finalizers] } });
+  const metadata = { ...object.metadata, finalizers: [...finalizers] };
+  return yield* canonicalInSteps(kind, { ...object, metadata }, object);
 }
 
 /** Marks an object that finalizers hold as being deleted. A repeated deletion keeps the first timestamp. */
@@ -185,9 +186,9 @@ function* markForDeletion({ kind, clock }: Resource, object: KubeObject): SyncTa
   const metadata = { ...object.metadata, deletionTimestamp: deletionTimestamp ?? formatTime(clock.now()) };
   // The first of two steps sets no grace period, and the generation stays, as in kube-apiserver.
   if (kind.deletion && deletionTimestamp === undefined)
-    return yield* canonicalInSteps(kind, kind.deletion.begin({ ...object, metadata }));
+    return yield* canonicalInSteps(kind, kind.deletion.begin({ ...object, metadata }), object);
   metadata.deletionGracePeriodSeconds = 0;
   if (deletionTimestamp === undefined && generation !== undefined && numberOf(generation) > 0)
     metadata.generation = increment(generation);
-  return yield* canonicalInSteps(kind, { ...object, metadata });
+  return yield* canonicalInSteps(kind, { ...object, metadata }, object);
 }

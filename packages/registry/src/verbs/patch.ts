@@ -65,8 +65,11 @@ function* patchObject(
   yield;
   const unknown: string[] = [];
   try {
-    const decoded = yield* decodeInSteps(served.schema, withExplicitReset(result), (path) =>
-      unknown.push(formatPath(path)),
+    const decoded = yield* decodeInSteps(
+      served.schema,
+      withExplicitReset(result),
+      (path) => unknown.push(formatPath(path)),
+      { current: shown },
     );
     const { kind = served.kind, apiVersion = served.apiVersion } = decoded;
     if (kind !== served.kind || apiVersion !== served.apiVersion)

@@ -98,8 +98,12 @@ export function withDistinctOwners(object: KubeObject, warn: (text: string) => v
 export const canonical = ({ schema }: ServedKind, object: KubeObject): KubeObject =>
   decode(schema, object, () => {}, canonicalOptions);
 
-/** The same in steps. */
-export const canonicalInSteps = ({ schema }: ServedKind, object: KubeObject): SyncTask<KubeObject> =>
-  decodeInSteps(schema, object, () => {}, canonicalOptions);
+/** The same in steps. What the object has in common with the current one, which is canonical, stays. */
+export const canonicalInSteps = (
+  { schema }: ServedKind,
+  object: KubeObject,
+  current?: KubeObject,
+): SyncTask<KubeObject> =>
+  decodeInSteps(schema, object, () => {}, { ...canonicalOptions, ...(current && { current }) });
 
 const canonicalOptions = { keepsNulls: true, hugeDefaults: 'omitted' } as const;

@@ -100,7 +100,7 @@ function* validateUpdate(
   const context = writeContext(resource, options);
   const prepared = kind.prepare?.(next, live, context) ?? next;
   yield;
-  const written = yield* canonicalInSteps(kind, prepared);
+  const written = yield* canonicalInSteps(kind, prepared, live);
   yield;
   const object = keepTimesIfUnchanged(live, written);
   yield;

@@ -1,13 +1,12 @@
-import { setOwn } from '@cluster-apiserver/base';
-import { jsonTokens, parseJson } from '@cluster-apiserver/model/json';
-
-const { closeBrace, closeBracket, colon, comma, endOfToken, openBrace, openBracket, quote } = jsonTokens;
+import { setOwn, type SyncTask } from '@cluster-apiserver/base';
+import { parseJson } from './json.ts';
+import { closeBrace, closeBracket, colon, comma, endOfToken, openBrace, openBracket, quote } from './json-tokens.ts';
 
 /** Tokens per step. */
 const stepTokens = 512;
 
 /** Parses stored JSON in steps: V8 needs 50 ms for 1.5 MB. */
-export function* parseInSteps(text: string): Generator<undefined, unknown> {
+export function* parseInSteps(text: string): SyncTask<unknown> {
   const parents: Container[] = [];
   let inside: Container | undefined;
   let key: string | undefined;
@@ -55,7 +54,7 @@ const longInteger = /^-?[0-9]{16,}$/;
 const scalar = (token: string): unknown => (longInteger.test(token) ? parseJson(token).value : JSON.parse(token));
 
 /** Finds the text of a member in the text of an object, in steps. Undefined if absent. */
-export function* findMemberText(text: string, name: string): Generator<undefined, string | undefined> {
+export function* findMemberText(text: string, name: string): SyncTask<string | undefined> {
   let depth = 0;
   let tokens = 0;
   let start: number | undefined;
