@@ -1,7 +1,7 @@
 import type { SyncTask } from '@cluster-apiserver/base';
 import { type KubeObject, requireKubeObject } from '../kind/object.ts';
 import { parseStoredJson } from '../json/json.ts';
-import { isOnePiece, joinTexts, jsonTexts } from '../json/json-texts.ts';
+import { joinTexts, jsonTexts } from '../json/json-texts.ts';
 
 /**
  * Bytes as a string with one character for each byte. The watch cache keeps objects as such strings: they take half the
@@ -38,7 +38,6 @@ export function encodeStored(object: KubeObject): ByteString {
 
 /** The same in steps. */
 export function* encodeStoredInSteps(object: KubeObject): SyncTask<ByteString> {
-  if (isOnePiece(object)) return encodeStored(object);
   return utf8Of(yield* joinTexts(jsonTexts(withoutResourceVersion(object))));
 }
 

@@ -1,29 +1,39 @@
 import type { SyncTask } from '@cluster-apiserver/base';
 import { countValues } from '../validation/values.ts';
-import { isRawNumber } from './raw-number.ts';
 
 /** V8 writes a piece of so many values in a fraction of a millisecond. */
 const pieceValues = 500;
 
-/** Whether JSON.stringify writes the value in less than a millisecond. */
-export const isOnePiece = (value: unknown): boolean => countValues(value, pieceValues) <= pieceValues;
-
 /** JSON.stringify in pieces; values below so many levels are one piece each. */
 export function* jsonTexts(value: unknown, levels = Number.POSITIVE_INFINITY): Generator<string> {
-  if (typeof value !== 'object' || value === null || isRawNumber(value) || levels === 0 || isOnePiece(value)) {
-    yield JSON.stringify(value) ?? 'null';
-    return;
-  }
+  const isLarge = typeof value === 'object' && value !== null && countValues(value, pieceValues) > pieceValues;
+  if (isLarge) yield* largeTexts(value, levels);
+  else yield JSON.stringify(value) ?? 'null';
+}
+
+function* largeTexts(value: object, levels: number): Generator<string> {
+  if (levels === 0) return yield JSON.stringify(value);
   const isList = Array.isArray(value);
+  let text = isList ? '[' : '{';
   let separator = '';
-  yield isList ? '[' : '{';
+  let values = 0;
   for (const [key, member] of Object.entries(value)) {
     if (member === undefined && !isList) continue;
-    yield isList ? separator : `${separator}${JSON.stringify(key)}:`;
-    yield* jsonTexts(member, levels - 1);
+    text += isList ? separator : `${separator}${JSON.stringify(key)}:`;
     separator = ',';
+    const more = countValues(member, pieceValues);
+    if (typeof member === 'object' && member !== null && more > pieceValues) {
+      yield text;
+      text = '';
+      yield* largeTexts(member, levels - 1);
+    } else text += JSON.stringify(member) ?? 'null';
+    values += 1 + more;
+    if (values <= pieceValues) continue;
+    yield text;
+    text = '';
+    values = 0;
   }
-  yield isList ? ']' : '}';
+  yield isList ? `${text}]` : `${text}}`;
 }
 
 /** Pieces that are joined in one step, and their characters. */

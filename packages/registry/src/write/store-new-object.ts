@@ -1,6 +1,6 @@
 import { awaitValue, type Call, invariant, requireValue, type Task, throwIfAborted } from '@cluster-apiserver/base';
 import { alreadyExists, StatusError } from '@cluster-apiserver/model';
-import { type ByteString, bytesOf, encodeStoredInSteps } from '@cluster-apiserver/model/codec';
+import { type ByteString, bytesOf, encodeStored, encodeStoredInSteps } from '@cluster-apiserver/model/codec';
 import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
 import {
   CorruptValueError,
@@ -29,7 +29,8 @@ export interface EncodedObject {
 export function* encodeObject(resource: Resource, decided: KubeObject, call: Call): Task<EncodedObject> {
   const { kind, stored } = resource;
   const object = yield* awaitValue(toVersion(kind, decided, stored, call));
-  const bytes = yield* encodeStoredInSteps(object);
+  // What other kinds may hold is written in some milliseconds.
+  const bytes = kind.valuesMax === undefined ? encodeStored(object) : yield* encodeStoredInSteps(object);
   return object === decided
     ? { bytes, read: object, source: new WrittenValue(stored, object) }
     : { bytes, read: yield* canonicalInSteps(stored, object), source: undefined };
