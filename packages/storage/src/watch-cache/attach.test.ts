@@ -7,8 +7,10 @@ import {
   CollectionSuspendedError,
   CorruptValueError,
   KeyUnavailableError,
+  RevisionReplacedError,
   StorageUnavailableError,
 } from '../errors.ts';
+import { revision } from '../revision.ts';
 import type { Entry, FollowedStore } from '../store.ts';
 import type { Collection } from './collection.ts';
 
@@ -81,6 +83,19 @@ test('it is attached before the first load, during it, and while the watch is lo
     ['1=two'],
     ['1=three'],
   ]);
+});
+
+test('a collection that is attached after a restore refuses revisions from before it, too', async () => {
+  const cache = cached.open();
+  await cache.firstLoad;
+  const kept = await cached.put('/r/c/1', 'one');
+  const lost = await cached.put('/r/c/1', 'two');
+  cached.memory.restore(kept);
+  const c = await cache.attach(descriptorOf('/r/c/'));
+  await c.waitUntilFresh(undefined, call);
+  await expect(c.requirePresentHistory(revision(kept - 1), call)).rejects.toThrow(RevisionReplacedError);
+  await expect(c.requirePresentHistory(lost, call)).rejects.toThrow(RevisionReplacedError);
+  await c.requirePresentHistory(kept, call);
 });
 
 test('a collection that is detached serves nothing, resets its subscribers once more, and can be attached again', async () => {

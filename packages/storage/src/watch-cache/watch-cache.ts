@@ -24,7 +24,7 @@ import {
 import type { HistoryReplaced } from '../etcd/history.ts';
 import { type Revision, revision } from '../revision.ts';
 import type { ChangeSet, FollowedStore } from '../store.ts';
-import { Collection } from './collection.ts';
+import { Collection, type HistoryBegin } from './collection.ts';
 import type { CacheItem, CollectionDescriptor } from './collection-descriptor.ts';
 import { CollectionState } from './collection-state.ts';
 import { runInFeed } from './entry-decoder.ts';
@@ -90,6 +90,8 @@ export class WatchCache<Item extends CacheItem> {
   #retries = 0;
   /** The first revision of the present history. Clients do not know earlier ones. */
   #historyStart = 0;
+  /** How the present history began; undefined if it is the first one. */
+  #historyBegin: HistoryBegin | undefined;
   /** Aborted if the history is replaced, which ends the present load and watch. */
   #round = new AbortController();
 
@@ -189,6 +191,7 @@ export class WatchCache<Item extends CacheItem> {
     const state = new CollectionState(descriptor, clock, this.currentRevision);
     const shared = { store, freshness: this.#freshness, clock, places: this.#places };
     const member = { state, collection: new Collection(state, shared) };
+    if (this.#historyBegin) member.collection.noteHistory(this.#historyBegin);
     this.#members.set(prefix, member);
     return member;
   }
@@ -320,9 +323,9 @@ export class WatchCache<Item extends CacheItem> {
     // If all that was known is compacted, it may be the same history: clients may know later revisions from other replicas.
     const isProven = replaced.reason !== 'compacted';
     const start = revision(isProven ? replaced.now : replaced.before + 1);
-    const begin = { start, previousEnd: revision(replaced.before), isProven };
+    this.#historyBegin = { start, previousEnd: revision(replaced.before), isProven };
     for (const { state, collection } of this.#members.values()) {
-      collection.noteHistory(begin);
+      collection.noteHistory(this.#historyBegin);
       state.replaceHistory(revision(replaced.now));
     }
     this.#round.abort();
