@@ -12,7 +12,10 @@ export function* jsonTexts(value: unknown, levels = Number.POSITIVE_INFINITY): G
 }
 
 function* largeTexts(value: object, levels: number): Generator<string> {
-  if (levels === 0) return yield JSON.stringify(value);
+  if (levels === 0) {
+    yield JSON.stringify(value);
+    return;
+  }
   const isList = Array.isArray(value);
   let text = isList ? '[' : '{';
   let separator = '';
