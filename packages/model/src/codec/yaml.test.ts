@@ -120,6 +120,16 @@ describe('input that would block the event loop is rejected', () => {
 
   test('a text beyond the limit', () => {
     expect(() => parseYaml(`a: ${'x'.repeat(yamlBytesMax)}`)).toThrow(YamlTooLargeError);
+    const long = 'x'.repeat(1_000);
+    for (const part of [`- ${long}\n`, `- |\n  ${long}\n`, `${long}\n`])
+      expect(() => parseYaml(part.repeat(70))).toThrow(YamlTooLargeError);
+    for (const begin of ['a: {\n', '"'])
+      expect(() => parseYaml(`${begin}${` b: ${long},\n`.repeat(70)}`)).toThrow(YamlTooLargeError);
+  });
+
+  test('a text beyond the limit whose first lines are malformed', () => {
+    expect(() => parseYaml(`\n\ta: b\n\tc: d\n\te: ${'['.repeat(yamlBytesMax)}`)).toThrow(MalformedTextError);
+    expect(() => parseYaml(`a: b\n- c\nd: e\nf: ${'x'.repeat(yamlBytesMax)}`)).toThrow(MalformedTextError);
   });
 });
 

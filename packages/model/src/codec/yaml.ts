@@ -52,7 +52,10 @@ export function parseYaml(text: string, bytesMax = yamlBytesMax, bounds = client
   const isLarge = Buffer.byteLength(text) > bytesMax;
   const json = /^\s*\{/.test(text) ? parseAsJson(text, isLarge, bounds) : undefined;
   if (json) return json;
-  if (isLarge) throw new YamlTooLargeError(bytesMax);
+  if (isLarge) {
+    refuseMalformedBegin(text, bytesMax);
+    throw new YamlTooLargeError(bytesMax);
+  }
   return new Construction(text, growthMax * bytesMax).run(parseYamlEvents(text));
 }
 
@@ -109,6 +112,23 @@ function parseAsJson(text: string, isLarge: boolean, bounds: JsonBounds): Parsed
     throw error;
   }
 }
+
+/** A text whose first lines are no YAML is malformed, however long it is. */
+function refuseMalformedBegin(text: string, charactersMax: number): void {
+  const begin = text.slice(0, text.lastIndexOf('\n', charactersMax) + 1);
+  const lines = begin.split('\n').length;
+  try {
+    parseYamlEvents(begin);
+  } catch (error) {
+    const { cause } = error as MalformedTextError;
+    const line = cause instanceof YAMLException ? cause.mark?.line : undefined;
+    // What is missing at the end may follow.
+    if (line !== undefined && line < lines - unfinishedLines) throw error;
+  }
+}
+
+/** The last line, and the empty one after it. */
+const unfinishedLines = 2;
 
 function parseYamlEvents(text: string): readonly Event[] {
   try {
