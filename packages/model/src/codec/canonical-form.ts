@@ -1,11 +1,13 @@
+import { hash } from 'node:crypto';
 import { largeBytesMin, requireValue, runSync, type SyncTask } from '@cluster-apiserver/base';
 import { storedBounds } from '../json/json-scan.ts';
 import { parseJsonSteps } from '../json/json.ts';
 import { parseInSteps } from '../json/parse-in-steps.ts';
-import { requireKubeObject } from '../kind/object.ts';
+import { type KubeObject, requireKubeObject } from '../kind/object.ts';
 import type { ApiVersion } from '../kind/api-version.ts';
 import type { Renewed, StoredForm, StoredVersions } from '../kind/storage.ts';
-import { decode } from '../schema/decode.ts';
+import { isJsonObject } from '../json/json-object.ts';
+import { decode, WrongTypeError } from '../schema/decode.ts';
 import { decodeInSteps } from '../schema/decode-in-steps.ts';
 import { isProtobuf, parseProtobuf } from './protobuf.ts';
 import { bytesOf, encodeStored, typePrefix } from './stored-form.ts';
@@ -65,17 +67,46 @@ function* renew(stored: Buffer, kind: StoredVersions): SyncTask<Renewed> {
   if (typeof value !== 'object' || value === null || !version)
     throw new TypeError(`it is no ${present.kind} of ${present.apiVersion}`);
   yield;
-  const options = { hugeDefaults: 'omitted', storedBytes: stored.length } as const;
-  const held =
-    stored.length < largeBytesMin
-      ? decode(version.schema, value, () => {}, options)
-      : yield* decodeInSteps(version.schema, value, () => {}, options);
+  const held = yield* decodeHeld(version, withIdentity(version, value), stored.length);
   yield;
   if (version === present) return { value: bytesOf(encodeStored(held)), object: held };
   if (!conversion.isImmediate) return { value: bytesOf(encodeStored(held)), object: held, isFormer: true };
   const object = conversion.convert(held, version, present);
   yield;
   return { value: bytesOf(encodeStored(object)), object };
+}
+
+/** What kube-apiserver reads is read here, too: fields of metadata of wrong types are left out in objects of custom kinds. */
+function* decodeHeld(version: ApiVersion, value: object, storedBytes: number): SyncTask<KubeObject> {
+  const options = { hugeDefaults: 'omitted', storedBytes } as const;
+  try {
+    return storedBytes < largeBytesMin
+      ? decode(version.schema, value, () => {}, options)
+      : yield* decodeInSteps(version.schema, value, () => {}, options);
+  } catch (error) {
+    if (!version.isCustom || !(error instanceof WrongTypeError)) throw error;
+    return decode(version.schema, value, () => {}, { ...options, leavesOutMalformed: true });
+  }
+}
+
+/**
+ * What was written to etcd by hand may lack what every object has. All replicas give it the same uid, which the next write
+ * stores.
+ */
+function withIdentity({ group, kind, isCustom }: ApiVersion, value: object): object {
+  const metadata = 'metadata' in value && isJsonObject(value.metadata) ? value.metadata : undefined;
+  const isCounted = !isCustom || Boolean(metadata?.['generation']);
+  if (!metadata || (metadata['uid'] && isCounted)) return value;
+  const { namespace, name } = metadata;
+  const uid = metadata['uid'] ? metadata['uid'] : uidNamed(JSON.stringify([group, kind, namespace, name]));
+  return { ...value, metadata: { ...metadata, uid, ...(!isCounted && { generation: 1 }) } };
+}
+
+/** A version 8 UUID, whose other bits are free. */
+function uidNamed(name: string): string {
+  const digits = hash('sha256', name);
+  const parts = [digits.slice(0, 8), digits.slice(8, 12), `8${digits.slice(13, 16)}`, `8${digits.slice(17, 20)}`];
+  return [...parts, digits.slice(20, 32)].join('-');
 }
 
 const prefixes = new WeakMap<StoredVersions, Buffer>();

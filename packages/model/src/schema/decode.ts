@@ -40,6 +40,11 @@ export interface DecodeOptions {
    * it can be read and deleted. In a default they stay, for it is bounded where it is added.
    */
   readonly hugeDefaults?: 'refused' | 'omitted' | 'added';
+  /**
+   * In structural objects: whether fields of metadata that have wrong types are left out, of embedded resources also kind and
+   * apiVersion. Otherwise they are an error.
+   */
+  readonly leavesOutMalformed?: boolean;
   /** The size of the stored value that is read, which bounds what its defaults add. */
   readonly storedBytes?: number;
   /**
@@ -72,6 +77,7 @@ export class Decoder {
   readonly #keepsNulls: boolean;
   readonly #addsDefaults: boolean;
   readonly #hugeDefaults: DecodeOptions['hugeDefaults'];
+  readonly #leavesOutMalformed: boolean;
   readonly #added: AddedDefaults;
   readonly #problems: Problems | undefined;
   /** Parts of a large value that have been decoded, with what they were decoded by. */
@@ -80,12 +86,20 @@ export class Decoder {
 
   constructor(
     unknownField: (path: Path) => void,
-    { keepsNulls = false, addsDefaults = true, hugeDefaults = 'refused', storedBytes, problems }: DecodeOptions,
+    {
+      keepsNulls = false,
+      addsDefaults = true,
+      hugeDefaults = 'refused',
+      leavesOutMalformed = false,
+      storedBytes,
+      problems,
+    }: DecodeOptions,
   ) {
     this.#unknownField = unknownField;
     this.#keepsNulls = keepsNulls;
     this.#addsDefaults = addsDefaults;
     this.#hugeDefaults = hugeDefaults;
+    this.#leavesOutMalformed = leavesOutMalformed;
     this.#added = new AddedDefaults(storedBytes === undefined ? writtenDefaults : readDefaults(storedBytes));
     this.#problems = problems;
   }
@@ -238,13 +252,33 @@ export class Decoder {
       const isMetadata = embeddedResource && name === 'metadata';
       const value = !isStrict
         ? this.#keptAt(name, member, raw)
-        : isMetadata
-          ? this.#metadata(field, raw)
-          : this.#field(field, raw);
+        : this.#leavesOutMalformed
+          ? this.#wellFormed(field, raw)
+          : isMetadata
+            ? this.#metadata(field, raw)
+            : this.#field(field, raw);
       if (!out && (name !== given[at] || !Object.is(value, raw))) out = membersOf(source, names.slice(0, at));
       if (out && value !== undefined) setOwn(out, name, value);
     }
     return out ?? source;
+  }
+
+  /** The value of a field, or what of its members is of the right type. */
+  #wellFormed(field: Field, raw: unknown): unknown {
+    const depth = this.#path.length;
+    const decoded = (value: unknown): { readonly value: unknown } | undefined => {
+      try {
+        return { value: this.#field(field, value) };
+      } catch (error) {
+        if (!(error instanceof WrongTypeError)) throw error;
+        this.#path.length = depth;
+        return undefined;
+      }
+    };
+    const whole = decoded(raw);
+    if (whole || !isJsonObject(raw)) return whole?.value;
+    const members = Object.entries(raw).filter(([name, member]) => decoded({ [name]: member }));
+    return decoded(Object.fromEntries(members))?.value;
   }
 
   /** Errors name the metadata of an embedded resource as a whole, as in kube-apiserver. */
