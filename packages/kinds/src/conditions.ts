@@ -12,3 +12,7 @@ export function withCondition<T extends Condition>(conditions: readonly T[] | nu
   const next = { ...before, ...finding, ...(isSame && { lastTransitionTime: before.lastTransitionTime }) };
   return (conditions ?? []).map((condition) => (condition === before ? next : condition));
 }
+
+/** The conditions of other types: the same ones if there is none of this type. */
+export const withoutCondition = <T extends Condition>(conditions: T[] | null, type: string): T[] | null =>
+  conditions?.some((one) => one.type === type) ? conditions.filter((one) => one.type !== type) : conditions;

@@ -49,7 +49,7 @@ export { customResourceDefinition } from './api-extensions/custom-resource-defin
 export { findApproval } from './api-extensions/approval.ts';
 export { findBundleProblem } from './api-extensions/ca-bundle.ts';
 export { findCondition, type Finding, isTrue } from './api-extensions/conditions.ts';
-export { withCondition } from './conditions.ts';
+export { withCondition, withoutCondition } from './conditions.ts';
 export type { CustomResourceDefinition, DefinitionNames } from './api-extensions/definition-fields.ts';
 export { cleanupFinalizer } from './api-extensions/prepare-definition.ts';
 export type { WebhookConfiguration } from './admission-registration/webhook.ts';

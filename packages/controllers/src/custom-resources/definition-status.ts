@@ -5,7 +5,9 @@ import {
   findCondition,
   isTrue,
   withCondition,
+  withoutCondition,
 } from '@cluster-apiserver/kinds';
+import type { StructuralFinding } from '@cluster-apiserver/custom-resources';
 import { acceptNames, type UsedNames } from './names.ts';
 
 export interface Circumstances {
@@ -14,6 +16,8 @@ export interface Circumstances {
   readonly isServed: boolean;
   /** Whether its conversion webhook cannot be called, because the bundle holds no certificate. */
   readonly hasFaultyBundle: boolean;
+  /** Why its schemas are not structural; undefined if they are. */
+  readonly structuralFault: StructuralFinding | undefined;
 }
 
 /** The status of a definition that stays. Once established it remains so, and keeps the names that it has. */
@@ -23,6 +27,7 @@ export function statusAfter(
   now: string,
 ): CustomResourceDefinition['status'] {
   const { spec, status } = definition;
+  const { structuralFault } = circumstances;
   const { names, finding } = acceptNames(spec.names, status.acceptedNames, circumstances.used);
   const established = establish(definition, finding.status === 'True', circumstances);
   const approval = findApproval(definition);
@@ -30,8 +35,9 @@ export function statusAfter(
     finding,
     ...(established ? [established] : []),
     ...(approval ? [{ type: 'KubernetesAPIApprovalPolicyConformant', ...approval } as const] : []),
+    ...(structuralFault ? [{ type: 'NonStructuralSchema', ...structuralFault } as const] : []),
   ];
-  let { conditions } = status;
+  let conditions = structuralFault ? status.conditions : withoutCondition(status.conditions, 'NonStructuralSchema');
   for (const one of findings) conditions = withCondition(conditions, { ...one, lastTransitionTime: now });
   return { ...status, acceptedNames: names, conditions };
 }

@@ -243,6 +243,27 @@ describe('a definition', () => {
     ]);
   });
 
+  test('that another server has stored shows that its schema is not structural, until that is mended', async () => {
+    const spec = { group: 'example.com', scope: 'Namespaced', names: { plural: 'things', kind: 'Thing' } };
+    const schema = { openAPIV3Schema: { type: 'object', properties: { spec: {} } } };
+    // Without a uid, which other servers give. This one would refuse it.
+    const stored = {
+      kind: 'CustomResourceDefinition',
+      apiVersion: 'apiextensions.k8s.io/v1beta1',
+      metadata: { name: nameOf({ plural: 'things' }), generation: 1 },
+      spec: { ...spec, version: 'v1', validation: schema, preserveUnknownFields: false },
+    };
+    const key = `/registry/apiextensions.k8s.io/customresourcedefinitions/${nameOf({ plural: 'things' })}`;
+    await memory.create(key, Buffer.from(JSON.stringify(stored)), {}, untimed);
+    serve();
+    work();
+    await until('the condition', async () => {
+      return (await reasons('things'))['NonStructuralSchema'] === 'True: Violations';
+    });
+    await update('things', ({ spec }) => ({ spec: { ...spec, versions: [version] } }));
+    await until('no condition', async () => (await reasons('things'))['NonStructuralSchema'] === undefined);
+  });
+
   test('of a group of Kubernetes shows whether it is approved', async () => {
     work();
     const metadata = { annotations: { 'api-approved.kubernetes.io': 'unapproved, a trial' } };

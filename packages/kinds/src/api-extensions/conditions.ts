@@ -1,11 +1,16 @@
 import type { CustomResourceDefinition, DefinitionCondition } from './definition-fields.ts';
 
 /** Those that this server writes. */
-export type ConditionType = 'KubernetesAPIApprovalPolicyConformant' | 'NamesAccepted' | 'Established' | 'Terminating';
+export type ConditionType =
+  | 'KubernetesAPIApprovalPolicyConformant'
+  | 'NamesAccepted'
+  | 'NonStructuralSchema'
+  | 'Established'
+  | 'Terminating';
 
 export interface Finding {
   readonly type: ConditionType;
-  readonly status: 'True' | 'False';
+  readonly status: 'True' | 'False' | 'Unknown';
   readonly reason: string;
   readonly message: string;
 }

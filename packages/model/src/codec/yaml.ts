@@ -120,7 +120,7 @@ function refuseMalformedBegin(text: string, charactersMax: number): void {
   try {
     parseYamlEvents(begin);
   } catch (error) {
-    const { cause } = error as MalformedTextError;
+    const cause = error instanceof MalformedTextError ? error.cause : undefined;
     const line = cause instanceof YAMLException ? cause.mark?.line : undefined;
     // What is missing at the end may follow.
     if (line !== undefined && line < lines - unfinishedLines) throw error;
