@@ -47,7 +47,7 @@ function* renewStructural(stored: Buffer, kind: StoredVersions): SyncTask<Renewe
 
 function isCurrent(stored: Buffer, kind: StoredVersions): boolean {
   const begin = prefixOf(kind, requireValue(kind.versions[0]));
-  return stored.at(-1) === closingBrace && stored.subarray(0, begin.length).equals(begin);
+  return stored.at(-1) === closingBrace && stored.subarray(0, begin.length).equals(begin) && stored.includes(uidMember);
 }
 
 function* renew(stored: Buffer, kind: StoredVersions): SyncTask<Renewed> {
@@ -119,6 +119,9 @@ function prefixOf(kind: StoredVersions, present: ApiVersion): Buffer {
 }
 
 const closingBrace = 0x7d;
+
+/** Go writes the same beginning, and what is written by hand may lack a uid. */
+const uidMember = '"uid":"';
 
 const versionOf = (
   versions: readonly ApiVersion[],
