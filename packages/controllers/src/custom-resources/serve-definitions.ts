@@ -190,7 +190,9 @@ export class ServedDefinitions {
     const served = this.#served.get(key);
     if (!definition || !isAccepted(definition)) return this.#remove(key);
     if (!hasCondition(definition, 'Established')) this.#isAwaited = true;
-    const isTerminating = hasCondition(definition, 'Terminating');
+    // Also while finalizers of others hold it, after its objects have gone: new ones would stay behind.
+    const isTerminating =
+      definition.metadata.deletionTimestamp !== undefined || hasCondition(definition, 'Terminating');
     const source = await runTask(clock, undefined, sourceOf(definition, isTerminating));
     if (this.#definitions.collection.get(key) !== item) return;
     if (served?.source === source) return;
