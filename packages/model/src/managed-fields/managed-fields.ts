@@ -35,8 +35,8 @@ export interface Writer {
   readonly manager: string;
   readonly apiVersion: string;
   readonly subresource?: string | undefined;
-  /** The moment of the write, as a canonical time. */
-  readonly time: string;
+  /** The moment of the write, as a canonical time; undefined for an entry without one. */
+  readonly time: string | undefined;
 }
 
 /** An object keeps this many entries of updates; older ones are put together, so that many writers cannot bloat it. */
@@ -80,7 +80,7 @@ export function* managedFieldsAfterUpdate<Wait = never>(
     manager: writer.manager,
     operation: 'Update',
     apiVersion: writer.apiVersion,
-    time: writer.time,
+    ...(writer.time !== undefined && { time: writer.time }),
     ...(writer.subresource && { subresource: writer.subresource }),
   };
   const others = kept.filter((ownership) => ownership !== mine);

@@ -58,7 +58,8 @@ export function* updateObject(
     manager,
     apiVersion: served.apiVersion,
     subresource: subresource?.name,
-    time: formatTime(clock.now()),
+    // As in kube-apiserver, which takes the entry over from the other form without its time.
+    time: subresource?.projection ? undefined : formatTime(clock.now()),
   };
   const bound = keepOtherFields(resource, subresource, incoming, current.object);
   const next = kind.defaults?.(bound) ?? bound;

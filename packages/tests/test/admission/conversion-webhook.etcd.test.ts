@@ -261,11 +261,13 @@ test('subresources are read and written in both versions', async () => {
     status: 200,
     body: { spec: { replicas: 6 } },
   });
-  expect((await server.request('GET', `${lamps('v2')}/parts`)).body).toMatchObject({
-    power: 2,
-    spec: { replicas: 6 },
-    status: { on: 3 },
-  });
+  const { body } = await server.request('GET', `${lamps('v2')}/parts`);
+  expect(body).toMatchObject({ power: 2, spec: { replicas: 6 }, status: { on: 3 } });
+  // Without a time it is before the others.
+  const [scaled, ...others] = body.metadata.managedFields ?? [];
+  expect(scaled).toMatchObject({ subresource: 'scale', apiVersion: `${group}/v1`, operation: 'Update' });
+  expect(scaled).not.toHaveProperty('time');
+  for (const { time } of others) expect(time).toEqual(expect.any(String));
   expect(await server.request('GET', `${lamps('v2')}/parts?dryRun=All`)).toMatchObject({ status: 200 });
 });
 
