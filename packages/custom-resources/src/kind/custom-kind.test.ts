@@ -24,7 +24,7 @@ const specOf = (properties: Readonly<Record<string, JsonSchema>>): JsonSchema =>
 const lamp = (spec: object, metadata: object = {}): KubeObject => ({
   kind: 'Lamp',
   apiVersion: 'workshop.example/v1',
-  metadata: { name: 'desk', ...metadata },
+  metadata: { name: 'desk', uid: '1', generation: 1, ...metadata },
   spec,
 });
 const stored = (kind: Kind, value: object): string =>
@@ -35,6 +35,29 @@ test('values of kube-apiserver are read: members in another order, and a line br
   const { kind: name, apiVersion, metadata, ...rest } = lamp({ color: 'red' });
   const theirs = Buffer.from(`${JSON.stringify({ apiVersion, kind: name, metadata, ...rest })}\n`);
   expect(kind.storage.form.renew(theirs, kind).value.toString()).toBe(JSON.stringify(lamp({ color: 'red' })));
+});
+
+test('what was written to etcd by hand is read: without a uid and a generation, and with malformed metadata', () => {
+  const embedded = { type: 'object', 'x-kubernetes-embedded-resource': true } as const;
+  const kind = kindOf(specOf({ held: { ...embedded, 'x-kubernetes-preserve-unknown-fields': true } }));
+  const malformed = { labels: { a: 'x y' }, annotations: { a: 1 }, finalizers: 7, unknown: 1 };
+  const held = { apiVersion: 1, kind: 'Bulb', metadata: malformed };
+  const of = (name: string): string =>
+    stored(kind, {
+      kind: 'Lamp',
+      apiVersion: 'workshop.example/v1',
+      metadata: { name, generation: null, ...malformed },
+      spec: { held },
+    });
+  const read = JSON.parse(of('desk')) as KubeObject;
+  expect(read).toEqual({
+    ...lamp({ held: { kind: 'Bulb', metadata: { labels: { a: 'x y' } } } }, { labels: { a: 'x y' } }),
+    metadata: { name: 'desk', uid: expect.any(String), generation: 1, labels: { a: 'x y' } },
+  });
+  // All replicas read the same, and each object has its own.
+  expect(of('desk')).toBe(JSON.stringify(read));
+  expect((JSON.parse(of('other')) as KubeObject).metadata.uid).not.toBe(read.metadata.uid);
+  expect(read.metadata.uid).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/);
 });
 
 test('what is stored is read by the present schema, and is the same bytes if that changes nothing', () => {
