@@ -13,7 +13,10 @@ describe.each(stored.map((kind) => [kind.kind, kind] as const))('a stored %s', (
   const some = (seed: number): KubeObject[] => {
     const random = seededRandom(seed);
     return Array.from({ length: 200 }, () => {
-      const object = decode(schema, { ...randomObject(random, schema), kind: name, apiVersion }, () => {});
+      const given = randomObject(random, schema);
+      // Every object has a uid.
+      const whole = { ...given, kind: name, apiVersion, metadata: { ...Object(given['metadata']), uid: 'u' } };
+      const object = decode(schema, whole, () => {});
       const { resourceVersion: _, ...metadata } = object.metadata;
       return { ...object, metadata };
     });
