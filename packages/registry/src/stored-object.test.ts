@@ -90,7 +90,7 @@ test('a large object is decoded once while it is in memory, and a small one each
     const value = bytesOf(encodeStored(object));
     return readStored(robotKind, { key: 'marvin', value, revision: revision(7), stale: false }, 'ship/marvin');
   };
-  const large = read('x'.repeat(50_000));
+  const large = read('x'.repeat(300_000));
   expect(large.object).toBe(large.object);
   const small = read('x');
   expect(small.object).toEqual(small.object);

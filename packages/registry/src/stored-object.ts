@@ -72,14 +72,14 @@ export class StoredObject implements Outcome, CacheItem {
     const lifecycle = lifecycleOf(object.metadata);
     this.lifecycle = lifecycle && written ? ownLifecycle(lifecycle) : lifecycle;
     this.stale = stale || isFormer || own !== value;
-    if (this.json.length >= largeBytesMin) decodedObjects.set(this, new WeakRef(object));
+    if (this.json.length >= keptDecodedMin) decodedObjects.set(this, new WeakRef(object));
   }
 
   get object(): KubeObject {
     const known = decodedObjects.get(this)?.deref();
     if (known) return known;
     const object = decodeStored(this.storedForm);
-    if (this.json.length >= largeBytesMin) decodedObjects.set(this, new WeakRef(object));
+    if (this.json.length >= keptDecodedMin) decodedObjects.set(this, new WeakRef(object));
     return object;
   }
 
@@ -112,7 +112,10 @@ export class StoredObject implements Outcome, CacheItem {
   }
 }
 
-/** Large objects, as long as they are in memory anyway: each takes several times its bytes, and milliseconds to decode. */
+/** Decoding a shorter one takes a millisecond or two, and keeps nothing until the next collection of the old generation. */
+const keptDecodedMin = 256 * 1024;
+
+/** Large objects, as long as they are in memory anyway: each takes several times its bytes. */
 const decodedObjects = new WeakMap<StoredObject, WeakRef<KubeObject>>();
 
 /** The object that this replica wrote, without a resourceVersion. It spares parsing its bytes when they come back. */
