@@ -11,7 +11,7 @@ import {
 } from '@cluster-apiserver/kinds';
 import { formatTime } from '@cluster-apiserver/model';
 import { sameJson } from '@cluster-apiserver/model/json';
-import { findStructuralFault, type StructuralFinding } from '@cluster-apiserver/custom-resources';
+import { findStructuralFault } from '@cluster-apiserver/custom-resources';
 import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
 import type { CachedObject, Resource, StoredObject } from '@cluster-apiserver/registry';
 import { type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
@@ -67,8 +67,6 @@ class Establisher implements Reconciler {
   readonly #names = new Map<string, DefinitionNames>();
   /** Whether memory holds what earlier terms have written. */
   #isCaughtUp = false;
-  /** Whether their schemas are structural, of which generation of which definition. */
-  readonly #structures = new Map<string, { readonly of: string; readonly fault: StructuralFinding | undefined }>();
   /** Those that wait for names of others. */
   readonly #inConflict = new Set<string>();
   /** Those that not all replicas serve. */
@@ -104,9 +102,7 @@ class Establisher implements Reconciler {
   changed(_: Resource, { key, current }: ItemChange<CachedObject>): void {
     const { enqueue } = this.#context;
     if (current) enqueue(key);
-    else
-      for (const all of [this.#settled, this.#names, this.#structures, this.#inConflict, this.#awaited])
-        all.delete(key);
+    else for (const all of [this.#settled, this.#names, this.#inConflict, this.#awaited]) all.delete(key);
     for (const other of this.#inConflict) if (groupOf(other) === groupOf(key)) enqueue(other);
   }
 
@@ -135,7 +131,7 @@ class Establisher implements Reconciler {
     const isGoing = definition.metadata.deletionTimestamp !== undefined;
     const bundle = definition.spec.conversion?.webhook?.clientConfig?.caBundle;
     const problem = bundle && !isEstablished ? await runTask(clock, undefined, findBundleProblem(bundle)) : undefined;
-    const structuralFault = isGoing ? undefined : await this.#structuralFaultOf(key, definition);
+    const structuralFault = isGoing ? undefined : await runTask(clock, undefined, findStructuralFault(definition.spec));
     const isServed =
       isEstablished || (kindOfDefinition(api.current, item.name) !== undefined && this.#isServedElsewhere(key));
     const status = isGoing
@@ -157,18 +153,6 @@ class Establisher implements Reconciler {
     if (isGoing || (isServed && !isInConflict && sameJson(status, definition.status)))
       this.#settled.set(key, item.revision);
     return status;
-  }
-
-  async #structuralFaultOf(
-    key: string,
-    { metadata, spec }: CustomResourceDefinition,
-  ): Promise<StructuralFinding | undefined> {
-    const of = JSON.stringify([metadata.uid, metadata.generation]);
-    const known = this.#structures.get(key);
-    if (known?.of === of) return known.fault;
-    const fault = await runTask(this.#options.clock, undefined, findStructuralFault(spec));
-    this.#structures.set(key, { of, fault });
-    return fault;
   }
 
   /** As they are stored, or served while the definition cannot be read. */

@@ -41,7 +41,7 @@ export function* messageParts(
       }
     } else if (held.type === 'any') {
       const texts: Uint8Array[] = [];
-      for (const text of jsonTexts(given, stepLevels)) {
+      for (const text of jsonTexts(given)) {
         if (text) texts.push(Buffer.from(text));
         yield;
       }

@@ -4,12 +4,16 @@ import { countValues } from '../validation/values.ts';
 /** V8 writes a piece of so many values in a fraction of a millisecond. */
 const pieceValues = 500;
 
-/** JSON.stringify in pieces; values below so many levels are one piece each. */
-export function* jsonTexts(value: unknown, levels = Number.POSITIVE_INFINITY): Generator<string> {
-  const isLarge = typeof value === 'object' && value !== null && countValues(value, pieceValues) > pieceValues;
-  if (isLarge) yield* largeTexts(value, levels);
+/** What is nested deeper is one piece: each level is a generator of its own, through which every piece passes. */
+const levelsMax = 100;
+
+/** JSON.stringify in pieces. */
+export function* jsonTexts(value: unknown): Generator<string> {
+  if (isContainer(value) && countValues(value, pieceValues) > pieceValues) yield* largeTexts(value, levelsMax);
   else yield JSON.stringify(value) ?? 'null';
 }
+
+const isContainer = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
 function* largeTexts(value: object, levels: number): Generator<string> {
   if (levels === 0) {
@@ -25,7 +29,7 @@ function* largeTexts(value: object, levels: number): Generator<string> {
     text += isList ? separator : `${separator}${JSON.stringify(key)}:`;
     separator = ',';
     const more = countValues(member, pieceValues);
-    if (typeof member === 'object' && member !== null && more > pieceValues) {
+    if (isContainer(member) && more > pieceValues) {
       yield text;
       text = '';
       yield* largeTexts(member, levels - 1);

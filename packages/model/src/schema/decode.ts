@@ -120,7 +120,7 @@ export class Decoder {
     this.#parts ??= new Map();
     for (const [name, member] of Object.entries(canonical)) {
       const by = memberSchema(schema, name);
-      if (by && typeof member === 'object') this.#parts.set(member, { by, decoded: member });
+      if (by && typeof member === 'object' && member !== null) this.#parts.set(member, { by, decoded: member });
     }
   }
 

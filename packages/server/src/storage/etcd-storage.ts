@@ -107,7 +107,7 @@ function reportState(event: StateEvent, log: Log, measures: StorageMeasures): vo
         },
       );
     case 'old member':
-      return log.error('etcd is too old; ignoring this member', 'upgrade etcd: docs/operate.md', {
+      return log.error('etcd is too old; ignoring this member', 'upgrade etcd: docs/reliability.md', {
         endpoint: event.endpoint,
         version: event.version,
       });
