@@ -88,12 +88,12 @@ describe('bodies', () => {
   });
 
   test('what strict validation lists is bounded by its length, and the rest counted', async () => {
-    const fields = Array.from({ length: 10_000 }, (_, i) => `"${'u'.repeat(100)}${i}":1`);
+    const fields = Array.from({ length: 9_000 }, (_, i) => `"${'u'.repeat(100)}${i}":1`);
     const body = `{"metadata":{"name":"a"},${fields.join(',')}}`;
     const { message } = (await ask('POST', `${robots}?fieldValidation=Strict`, { body })).json();
     expect(message.length).toBeLessThan(70_000);
     const [, more] = /and ([0-9]+) more$/.exec(message) ?? [];
-    expect(message.split('unknown field').length - 1 + Number(more)).toBe(10_000);
+    expect(message.split('unknown field').length - 1 + Number(more)).toBe(9_000);
     const warned = await ask('POST', robots, { body });
     expect((warned.headers.warning as string[]).join('').length).toBeLessThan(8_192);
   });

@@ -1,10 +1,19 @@
-import { keepText, largeBytesMin, setOwn, type SyncTask } from '@cluster-apiserver/base';
+import {
+  type Call,
+  type Clock,
+  keepText,
+  largeBytesMin,
+  runTask,
+  setOwn,
+  type SyncTask,
+} from '@cluster-apiserver/base';
 import {
   type ByteString,
   byteString,
   bytesOf,
   toClientForm,
   decodeStored,
+  decodeStoredInSteps,
   flatten,
   toStoredForm,
   uidOf,
@@ -72,13 +81,23 @@ export class StoredObject implements Outcome, CacheItem {
     const lifecycle = lifecycleOf(object.metadata);
     this.lifecycle = lifecycle && written ? ownLifecycle(lifecycle) : lifecycle;
     this.stale = stale || isFormer || own !== value;
-    if (this.json.length >= keptDecodedMin) decodedObjects.set(this, new WeakRef(object));
+    this.#keepDecoded(object);
   }
 
   get object(): KubeObject {
-    const known = decodedObjects.get(this)?.deref();
-    if (known) return known;
-    const object = decodeStored(this.storedForm);
+    return this.#decoded ?? this.#keepDecoded(decodeStored(this.storedForm));
+  }
+
+  /** The object, which is decoded in steps if it is large. */
+  *decode(): SyncTask<KubeObject> {
+    return this.#decoded ?? this.#keepDecoded(yield* decodeStoredInSteps(this.storedForm));
+  }
+
+  get #decoded(): KubeObject | undefined {
+    return decodedObjects.get(this)?.deref();
+  }
+
+  #keepDecoded(object: KubeObject): KubeObject {
     if (this.json.length >= keptDecodedMin) decodedObjects.set(this, new WeakRef(object));
     return object;
   }
@@ -142,7 +161,7 @@ function renewedOf(kind: Kind, entry: StoredValue): Renewed {
 }
 
 /** Renews a large value in steps, so that it is read at once; undefined if it is anyway. */
-export function prepareStored(kind: Kind, entry: StoredValue): SyncTask<void> | undefined {
+function prepareStored(kind: Kind, entry: StoredValue): SyncTask<void> | undefined {
   const isShort = entry.value.length < largeBytesMin;
   return isShort || writtenObjectOf(kind, entry) ? undefined : renewStored(kind, entry);
 }
@@ -317,6 +336,18 @@ export function readStored(kind: Kind, stored: StoredValue, key: ByteString): St
   } catch (cause) {
     throw new CorruptValueError([stored.key], { cause: withoutContent(cause) });
   }
+}
+
+/** The same in time slices, if the value is large. */
+export async function readStoredInSlices(
+  { stored: kind, clock }: { readonly stored: Kind; readonly clock: Clock },
+  stored: StoredValue,
+  key: ByteString,
+  call: Call,
+): Promise<StoredObject> {
+  const preparing = prepareStored(kind, stored);
+  if (preparing) await runTask(clock, call, preparing, true);
+  return readStored(kind, stored, key);
 }
 
 /** A fault of a stored value. Its message contains nothing of the value. */

@@ -1,8 +1,8 @@
-import { hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { requireValue, type SyncTask } from '@cluster-apiserver/base';
 import { Problems } from '@cluster-apiserver/model';
 import { structuralForm } from '@cluster-apiserver/model/codec';
-import { increment, sameJson } from '@cluster-apiserver/model/json';
+import { increment, jsonTexts, sameJson } from '@cluster-apiserver/model/json';
 import {
   type ApiVersion,
   type BatchConversion,
@@ -78,7 +78,7 @@ export function* customKind(
   };
   const stored = yield* versionOf(common, storage, all);
   yield;
-  const shape = shapeOf(storage, all, conversion);
+  const shape = yield* shapeOf(storage, all, conversion);
   yield;
   const versionsOfKind: ApiVersion[] = [];
   const shared = {
@@ -91,7 +91,7 @@ export function* customKind(
     prepare: (written: KubeObject, current: KubeObject | undefined, { served, subresource }: WriteContext) => {
       // By a webhook, writes are decided in the served version.
       const shown = (held: KubeObject): KubeObject =>
-        conversion ? held : renamingVersions.convert(held, stored, served);
+        conversion ? held : renamingVersions.convert(held, whole, served);
       const isChanged =
         !current || (subresource !== 'status' && !sameJson(contentOf(shown(written)), contentOf(shown(current))));
       return withGeneration(written, current, isChanged);
@@ -262,15 +262,20 @@ const contentOf = ({ kind: _kind, apiVersion: _version, metadata: _metadata, ...
   content;
 
 /** Of all that decides how stored values are read. */
-const shapeOf = (
+function* shapeOf(
   { name, schema }: DefinedVersion,
   versions: readonly DefinedVersion[],
   conversion: BatchConversion | undefined,
-): string => {
+): SyncTask<string> {
   const fields = versions.map(({ selectableFields }) => selectableFields);
+  const shape = createHash('sha256');
   // By a webhook, objects stay in the version in which they were stored.
-  return hash('sha256', JSON.stringify([name, schema, fields, conversion !== undefined]));
-};
+  for (const text of jsonTexts([name, schema, fields, conversion !== undefined])) {
+    shape.update(text);
+    yield;
+  }
+  return shape.digest('hex');
+}
 
 /** The values of all fields that one of the versions lets clients select by; empty for a name that no path can have. */
 function selectorOf(versions: readonly DefinedVersion[]): Kind['fieldsOf'] {

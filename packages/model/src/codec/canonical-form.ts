@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { largeBytesMin, requireValue, runSync, type SyncTask } from '@cluster-apiserver/base';
 import { storedBounds } from '../json/json-scan.ts';
-import { parseJsonSteps } from '../json/json.ts';
+import { parsedAtOnceMax, parseJsonSteps } from '../json/json.ts';
 import { parseInSteps } from '../json/parse-in-steps.ts';
 import { type KubeObject, requireKubeObject } from '../kind/object.ts';
 import type { ApiVersion } from '../kind/api-version.ts';
@@ -21,9 +21,6 @@ export const canonicalForm: StoredForm = {
   renew: (stored, kind) => (isCurrent(stored, kind) ? { value: stored } : runSync(renew(stored, kind))),
   renewInSteps: renewCanonical,
 };
-
-/** V8 parses a value of this length in some milliseconds. */
-const parsedAtOnceMax = 256 * 1024;
 
 function* renewCanonical(stored: Buffer, kind: StoredVersions): SyncTask<Renewed> {
   if (!isCurrent(stored, kind)) return yield* renew(stored, kind);

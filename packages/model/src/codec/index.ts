@@ -4,6 +4,7 @@ export {
   bytesOf,
   toClientForm,
   decodeStored,
+  decodeStoredInSteps,
   encodeStored,
   encodeStoredInSteps,
   flatten,
@@ -24,6 +25,6 @@ export { canonicalForm, structuralForm } from './canonical-form.ts';
 export { encodeMessage } from './protobuf-encoder.ts';
 export { messageParts } from './protobuf-parts.ts';
 export { delimited, encodeWith, writeNested, writeTag, varint, type ProtobufWriter } from './protobuf-wire.ts';
-export { parseYaml, YamlTooLargeError } from './yaml.ts';
+export { parseYaml, parseYamlSteps, YamlTooLargeError } from './yaml.ts';
 export { type Place, type TextPlaces, textPlaces } from './text-places.ts';
 export { formatYaml, yamlText } from './yaml-format.ts';

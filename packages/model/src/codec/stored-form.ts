@@ -1,7 +1,8 @@
 import type { SyncTask } from '@cluster-apiserver/base';
 import { type KubeObject, requireKubeObject } from '../kind/object.ts';
-import { parseStoredJson } from '../json/json.ts';
+import { parsedAtOnceMax, parseStoredJson } from '../json/json.ts';
 import { joinTexts, jsonTexts } from '../json/json-texts.ts';
+import { parseInSteps } from '../json/parse-in-steps.ts';
 
 /**
  * Bytes as a string with one character for each byte. The watch cache keeps objects as such strings: they take half the
@@ -49,10 +50,18 @@ function withoutResourceVersion(object: KubeObject): KubeObject {
   return { ...object, metadata };
 }
 
+const textOf = (bytes: ByteString): string => (isAscii(bytes) ? bytes : bytesOf(bytes).toString());
+
 export function decodeStored(bytes: ByteString): KubeObject {
-  const text = isAscii(bytes) ? bytes : bytesOf(bytes).toString();
+  const text = textOf(bytes);
   // This server wrote it in canonical form, and the transformer has authenticated it.
   return requireKubeObject(longNumber.test(text) ? parseStoredJson(text).value : JSON.parse(text));
+}
+
+/** The same in steps, if it is large. */
+export function* decodeStoredInSteps(bytes: ByteString): SyncTask<KubeObject> {
+  if (bytes.length <= parsedAtOnceMax) return decodeStored(bytes);
+  return requireKubeObject(yield* parseInSteps(textOf(bytes)));
 }
 
 /** A number that a double may not hold. */

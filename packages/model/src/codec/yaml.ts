@@ -1,4 +1,4 @@
-import { requireValue, setOwn } from '@cluster-apiserver/base';
+import { requireValue, runSync, setOwn, type SyncTask } from '@cluster-apiserver/base';
 import {
   type AliasEvent,
   type Event,
@@ -17,12 +17,10 @@ import {
   clientBounds,
   duplicatesCharactersMax,
   type JsonBounds,
-  type JsonScan,
   NestedTooDeepError,
   nestingMax,
-  scanJson,
 } from '../json/json-scan.ts';
-import { MalformedTextError, type Parsed, type TextFault, parseJson } from '../json/json.ts';
+import { MalformedTextError, type Parsed, parseJsonSteps, type TextFault } from '../json/json.ts';
 
 /**
  * YAML as the API's clients write it: version 1.1, as kubectl and its libraries read it (`yes` is true, `<<` merges).
@@ -48,10 +46,15 @@ export class YamlTooLargeError extends Error {
 }
 
 /** Throws MalformedTextError or YamlTooLargeError. Of several documents the first one counts. */
-export function parseYaml(text: string, bytesMax = yamlBytesMax, bounds = clientBounds): Parsed {
+export const parseYaml = (text: string, bytesMax?: number, bounds?: JsonBounds): Parsed =>
+  runSync(parseYamlSteps(text, bytesMax, bounds));
+
+/** The same in steps: JSON may be large, and YAML is a step. */
+export function* parseYamlSteps(text: string, bytesMax = yamlBytesMax, bounds = clientBounds): SyncTask<Parsed> {
   const isLarge = Buffer.byteLength(text) > bytesMax;
-  const json = /^\s*\{/.test(text) ? parseAsJson(text, isLarge, bounds) : undefined;
+  const json = /^\s*\{/.test(text) ? yield* parseAsJson(text, isLarge, bounds) : undefined;
   if (json) return json;
+  yield;
   if (isLarge) {
     refuseMalformedBegin(text, bytesMax);
     throw new YamlTooLargeError(bytesMax);
@@ -97,15 +100,10 @@ export function markYaml(text: string): Marks {
  * Every JSON text is YAML too. It is parsed as JSON where that is the same, because that is faster, and where it is
  * larger than YAML may be. Undefined if it is no JSON, or if YAML has other numbers or other words for its faults.
  */
-function parseAsJson(text: string, isLarge: boolean, bounds: JsonBounds): Parsed | undefined {
-  let isSame = true;
-  const scan = (): JsonScan => {
-    const scanned = scanJson(text, bounds);
-    isSame = scanned.duplicates.length === 0 && !scanned.exactNumbersNeeded;
-    return scanned;
-  };
+function* parseAsJson(text: string, isLarge: boolean, bounds: JsonBounds): SyncTask<Parsed | undefined> {
   try {
-    const parsed = parseJson(text, scan);
+    const parsed = yield* parseJsonSteps(text, bounds);
+    const isSame = parsed.faults.length === 0 && !parsed.exactNumbersNeeded;
     return isSame || isLarge ? parsed : undefined;
   } catch (error) {
     if (error instanceof MalformedTextError && !(error.cause instanceof NestedTooDeepError)) return undefined;

@@ -1,10 +1,9 @@
 export {
   MalformedTextError,
   type Parsed,
-  parseDeepJson,
+  parseDeepJsonSteps,
   parseJson,
   parseJsonSteps,
-  scanOrThrowLater,
   type TextFault,
 } from './json.ts';
 export {

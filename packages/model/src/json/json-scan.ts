@@ -1,3 +1,5 @@
+import { type SyncTask } from '@cluster-apiserver/base';
+
 /**
  * One pass over a JSON text before it is parsed. JSON.parse accepts any depth, silently keeps the last of duplicate keys,
  * rounds numbers and accepts lone surrogates; this pass finds all four. It does not check the grammar, which the parser
@@ -41,6 +43,9 @@ const comparedKeysMax = 16;
  */
 export const jsonValuesMax = 25_000;
 
+/** Members of one object: V8 reads and copies one with more of them several times as slowly. */
+export const jsonMembersMax = 10_000;
+
 export class TooManyValuesError extends Error {
   override readonly name = 'TooManyValuesError';
   constructor(max: number, what = 'values', path?: string) {
@@ -63,19 +68,19 @@ const shortened = (path: string): string => (path.length <= shownPathMax ? path 
 export interface JsonBounds {
   readonly valuesMax: number;
   readonly nestingMax: number;
-  /** Members of one object, if it is less: passes over one with more take several times as long for each of them. */
+  /** Members of one object, if it is less. */
   readonly membersMax?: number;
   /** The objects of an outermost list may hold some values more, each up to a number of them. */
   readonly entries?: { readonly max: number; readonly values: number };
 }
 
-export const clientBounds: JsonBounds = { valuesMax: jsonValuesMax, nestingMax };
+export const clientBounds: JsonBounds = { valuesMax: jsonValuesMax, membersMax: jsonMembersMax, nestingMax };
 /** Of an object, of a kind that may have its own bound. */
-export const boundsOfKind = ({ valuesMax }: { readonly valuesMax?: number }): JsonBounds =>
-  valuesMax === undefined ? clientBounds : { ...clientBounds, valuesMax, membersMax: largeKindMembersMax };
+export const boundsOfKind = ({ valuesMax = jsonValuesMax }: { readonly valuesMax?: number }): JsonBounds => ({
+  ...clientBounds,
+  valuesMax,
+});
 
-/** Of kinds whose objects may hold more values than others. */
-const largeKindMembersMax = 10_000;
 /** Stored values were bounded when they were written. */
 export const storedBounds: JsonBounds = { valuesMax: Number.POSITIVE_INFINITY, nestingMax: deepestMax };
 
@@ -98,85 +103,150 @@ interface ListLevel {
 const quote = 0x22;
 const backslash = 0x5c;
 
-export function scanJson(
-  text: string,
-  { valuesMax, nestingMax: levelsMax, membersMax = valuesMax, entries }: JsonBounds = clientBounds,
-): JsonScan {
-  const duplicates: string[] = [];
-  let duplicatesLeft = duplicatesCharactersMax;
-  const deepPaths: string[] = [];
-  const levels: Level[] = [];
-  let level: Level | undefined;
-  let keyExpected = false;
-  let values = 0;
-  let allowed = valuesMax;
-  let entriesLeft = entries?.max ?? 0;
-  let exactNumbersNeeded = false;
-  let nextBackslash = text.indexOf('\\');
-  const mayHoldLoneSurrogate = nextBackslash >= 0 && /\\u[dD][89a-fA-F]/.test(text);
+export function scanJson(text: string, bounds?: JsonBounds): JsonScan {
+  const scan = new Scan(text, bounds);
+  while (!scan.isDone) scan.advance();
+  return scan;
+}
+
+export function* scanInSteps(text: string, bounds?: JsonBounds): SyncTask<JsonScan> {
+  const scan = new Scan(text, bounds);
+  for (;;) {
+    scan.advance();
+    if (scan.isDone) return scan;
+    yield;
+  }
+}
+
+/** Characters and values per step: both take time. */
+const stepCharacters = 64 * 1024;
+const stepValues = 1024;
+
+class Scan implements JsonScan {
+  readonly duplicates: string[] = [];
+  readonly deepPaths: string[] = [];
+  exactNumbersNeeded = false;
+  readonly mayHoldLoneSurrogate: boolean;
+  values = 0;
+
+  readonly #text: string;
+  readonly #bounds: JsonBounds;
+  #at = 0;
+  readonly #levels: Level[] = [];
+  #level: Level | undefined;
+  #isKeyExpected = false;
+  #allowedValues: number;
+  #entriesLeft: number;
+  #duplicatesLeft = duplicatesCharactersMax;
+  #nextBackslash: number;
+
+  constructor(text: string, bounds = clientBounds) {
+    this.#text = text;
+    this.#bounds = bounds;
+    this.#allowedValues = bounds.valuesMax;
+    this.#entriesLeft = bounds.entries?.max ?? 0;
+    this.#nextBackslash = text.indexOf('\\');
+    this.mayHoldLoneSurrogate = this.#nextBackslash >= 0 && /\\u[dD][89a-fA-F]/.test(text);
+  }
+
+  get isDone(): boolean {
+    return this.#at >= this.#text.length;
+  }
+
+  /** Reads one step of the text. */
+  advance(): void {
+    const text = this.#text;
+    const end = Math.min(this.#at + stepCharacters, text.length);
+    const valuesEnd = this.values + stepValues;
+    let at = this.#at;
+    for (; at < end && this.values < valuesEnd; at++) {
+      const code = text.charCodeAt(at);
+      if (code === quote) at = this.#readString(at);
+      else if (code === 0x7b /* { */ || code === 0x5b /* [ */) this.#open(code === 0x7b);
+      else if (code === 0x7d /* } */ || code === 0x5d /* ] */) {
+        this.#levels.pop();
+        this.#level = this.#levels.at(-1);
+        this.#isKeyExpected = false;
+      } else if (code === 0x2c /* , */) {
+        this.#countValue();
+        if (this.#level?.keys) this.#isKeyExpected = true;
+        else if (this.#level) this.#level.at++;
+      } else if (code === 0x2d /* - */ || (code >= 0x30 && code <= 0x39)) at = this.#readNumber(at);
+    }
+    this.#at = at;
+  }
+
+  #countValue(): void {
+    if (++this.values > this.#allowedValues) throw new TooManyValuesError(this.#bounds.valuesMax);
+  }
+
+  #open(isObject: boolean): void {
+    const levels = this.#levels;
+    const { nestingMax: levelsMax, entries } = this.#bounds;
+    if (levels.length === levelsMax) this.deepPaths.push(pathOf(levels));
+    if (levels.length >= deepestMax || this.deepPaths.length > deepPathsMax)
+      throw new NestedTooDeepError(pathOf(levels), Math.min(levels.length, deepestMax));
+    if (entries && isObject && levels.length === 1 && !this.#level?.keys && this.#entriesLeft-- > 0)
+      this.#allowedValues += entries.values;
+    this.#countValue();
+    this.#isKeyExpected = isObject;
+    const level = isObject ? { keys: [], seen: undefined, at: '' } : { keys: undefined, seen: undefined, at: 0 };
+    this.#level = level;
+    levels.push(level);
+  }
+
+  /** Returns the index of the quote that ends the string. */
+  #readString(start: number): number {
+    const end = this.#endOfString(start);
+    if (this.#isKeyExpected && this.#level?.keys) {
+      this.#addKey(this.#level, this.#text.slice(start + 1, end));
+      this.#isKeyExpected = false;
+    }
+    return end;
+  }
+
+  #addKey(level: ObjectLevel, raw: string): void {
+    const key = raw.includes('\\') ? unescaped(raw) : raw;
+    level.at = key;
+    if (!isKnown(level, key)) {
+      const { valuesMax, membersMax = valuesMax } = this.#bounds;
+      if (level.keys.push(key) > membersMax)
+        throw new TooManyValuesError(membersMax, 'members', pathOf(this.#levels.slice(0, -1)));
+    } else if (this.#duplicatesLeft > 0) {
+      const path = pathOf(this.#levels);
+      this.#duplicatesLeft -= path.length + 1; // an empty path counts, too
+      this.duplicates.push(path);
+    }
+  }
 
   /** The index of the quote that ends the string begun at `start`, or the text's length. */
-  const endOfString = (start: number): number => {
+  #endOfString(start: number): number {
+    const text = this.#text;
     let end = text.indexOf('"', start + 1);
     while (end > 0) {
-      if (nextBackslash < start && nextBackslash >= 0) nextBackslash = text.indexOf('\\', start);
-      if (nextBackslash < 0 || nextBackslash > end) return end;
+      if (this.#nextBackslash < start && this.#nextBackslash >= 0) this.#nextBackslash = text.indexOf('\\', start);
+      if (this.#nextBackslash < 0 || this.#nextBackslash > end) return end;
       let escapes = 0;
       while (text.charCodeAt(end - 1 - escapes) === backslash) escapes++;
       if (escapes % 2 === 0) return end;
       end = text.indexOf('"', end + 1);
     }
     return text.length;
-  };
-
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (code === quote) {
-      const end = endOfString(i);
-      if (keyExpected && level?.keys) {
-        const raw = text.slice(i + 1, end);
-        const key = raw.includes('\\') ? unescaped(raw) : raw;
-        level.at = key;
-        if (isKnown(level, key)) {
-          if (duplicatesLeft > 0) {
-            const path = pathOf(levels);
-            duplicatesLeft -= path.length + 1; // an empty path counts, too
-            duplicates.push(path);
-          }
-        } else if (level.keys.push(key) > membersMax)
-          throw new TooManyValuesError(membersMax, 'members', pathOf(levels.slice(0, -1)));
-        keyExpected = false;
-      }
-      i = end;
-    } else if (code === 0x7b /* { */ || code === 0x5b /* [ */) {
-      if (levels.length === levelsMax) deepPaths.push(pathOf(levels));
-      if (levels.length >= deepestMax || deepPaths.length > deepPathsMax)
-        throw new NestedTooDeepError(pathOf(levels), Math.min(levels.length, deepestMax));
-      if (entries && code === 0x7b && levels.length === 1 && !level?.keys && entriesLeft-- > 0)
-        allowed += entries.values;
-      if (++values > allowed) throw new TooManyValuesError(valuesMax);
-      keyExpected = code === 0x7b;
-      level = keyExpected ? { keys: [], seen: undefined, at: '' } : { keys: undefined, seen: undefined, at: 0 };
-      levels.push(level);
-    } else if (code === 0x7d /* } */ || code === 0x5d /* ] */) {
-      levels.pop();
-      level = levels.at(-1);
-      keyExpected = false;
-    } else if (code === 0x2c /* , */) {
-      if (++values > allowed) throw new TooManyValuesError(valuesMax);
-      if (level?.keys) keyExpected = true;
-      else if (level) level.at++;
-    } else if (code === 0x2d /* - */ || (code >= 0x30 && code <= 0x39)) {
-      const start = i;
-      while (i + 1 < text.length && isNumberPart(text.charCodeAt(i + 1))) {
-        i++;
-        const part = text.charCodeAt(i);
-        if (part < 0x30 || part > 0x39) exactNumbersNeeded = true;
-      }
-      if (i + 1 - start - (code === 0x2d ? 1 : 0) > safeDigits) exactNumbersNeeded = true;
-    }
   }
-  return { duplicates, exactNumbersNeeded, mayHoldLoneSurrogate, values, deepPaths };
+
+  /** Returns the index of its last character. */
+  #readNumber(start: number): number {
+    const text = this.#text;
+    let at = start;
+    while (at + 1 < text.length && isNumberPart(text.charCodeAt(at + 1))) {
+      at++;
+      const part = text.charCodeAt(at);
+      if (part < 0x30 || part > 0x39) this.exactNumbersNeeded = true;
+    }
+    const digits = at + 1 - start - (text.charCodeAt(start) === 0x2d ? 1 : 0);
+    if (digits > safeDigits) this.exactNumbersNeeded = true;
+    return at;
+  }
 }
 
 const isNumberPart = (code: number): boolean =>

@@ -1,10 +1,12 @@
 import { errorMessage, type SyncTask } from '@cluster-apiserver/base';
-import { isRawNumber, rawNumber } from './raw-number.ts';
+import { parseInSteps } from './parse-in-steps.ts';
+import { exactNumber, isRawNumber } from './raw-number.ts';
 import {
   type JsonBounds,
   type JsonScan,
   NestedTooDeepError,
   nestingMax,
+  scanInSteps,
   scanJson,
   storedBounds,
   TooManyValuesError,
@@ -14,7 +16,9 @@ export interface Parsed {
   readonly value: unknown;
   /** Faults of the text that strict validation rejects: duplicate keys. */
   readonly faults: readonly TextFault[];
-  /** Paths of values that are nested too deeply; see `parseDeepJson`. */
+  /** Whether numbers may be other than JSON.parse returns them; see `JsonScan`. */
+  readonly exactNumbersNeeded?: boolean;
+  /** Paths of values that are nested too deeply; see `parseDeepJsonSteps`. */
   readonly deepPaths?: readonly string[];
   /** Set if another document follows, which is not read. */
   readonly hasMoreDocuments?: boolean;
@@ -37,59 +41,72 @@ export const parseStoredJson = (text: string): Parsed => parseJson(text, () => s
 
 /**
  * Parses JSON without losing anything: numbers keep their digits, lone surrogates become U+FFFD. The scan may have been
- * made before, because both together take long for a large text. Throws MalformedTextError or TooManyValuesError.
+ * made before. Throws MalformedTextError or TooManyValuesError.
  */
 export function parseJson(text: string, scanned: () => JsonScan = () => scanJson(text)): Parsed {
-  return parseScanned(text, scanned, false);
-}
-
-/** The same for a text of others, which may be large: scan and parsing are a step each. Malformed text is never parsed. */
-export function* parseJsonSteps(text: string, bounds?: JsonBounds): SyncTask<Parsed> {
-  const scanned = scanOrThrowLater(text, bounds);
-  yield;
-  return parseJson(text, scanned);
-}
-
-/** Defers an error of the scan to the parser, which reports it. */
-export function scanOrThrowLater(text: string, bounds?: JsonBounds): () => JsonScan {
-  try {
-    const scan = scanJson(text, bounds);
-    return () => scan;
-  } catch (error) {
-    return () => {
-      throw error;
-    };
-  }
-}
-
-/** Like `parseJson`, but returns the paths of values that are nested too deeply. Callers must not walk into them. */
-export function parseDeepJson(text: string, scanned: () => JsonScan): Parsed {
-  return parseScanned(text, scanned, true);
-}
-
-function parseScanned(text: string, scanned: () => JsonScan, mayBeDeep: boolean): Parsed {
   try {
     const scan = scanned();
-    const [deepPath] = scan.deepPaths;
-    // To keep numbers and characters right, all values are walked through.
-    if (deepPath !== undefined && (!mayBeDeep || scan.exactNumbersNeeded || scan.mayHoldLoneSurrogate))
-      throw new NestedTooDeepError(deepPath, nestingMax);
-    let value: unknown = scan.exactNumbersNeeded ? JSON.parse(text, reviveExactNumber) : JSON.parse(text);
-    if (scan.mayHoldLoneSurrogate) value = toWellFormed(value);
-    const faults = scan.duplicates.map((path) => ({ path, message: `duplicate field "${path}"` }));
-    return deepPath === undefined ? { value, faults } : { value, faults, deepPaths: scan.deepPaths };
+    requireNotDeep(scan);
+    return parsed(scan, parseAtOnce(text, scan));
   } catch (error) {
-    if (error instanceof TooManyValuesError) throw error;
-    // Reviving recurses, so a deep text with exact numbers may overflow the stack: that is the text's fault as well.
-    throw new MalformedTextError(`json parse error: ${errorMessage(error)}`, { cause: error });
+    throw asTextError(error);
   }
 }
 
-/** Keeps a number as it was written wherever a double might not. */
-function reviveExactNumber(_key: string, value: unknown, context: { readonly source?: string }): unknown {
-  if (typeof value !== 'number' || context.source === undefined) return value;
-  return String(value) === context.source ? value : rawNumber(context.source);
+/** V8 parses a text of this length in some milliseconds, several times faster than it is parsed in steps. */
+export const parsedAtOnceMax = 128 * 1024;
+
+/** The same for a text of others, which may be large. A text with too many values is never parsed. */
+export const parseJsonSteps = (text: string, bounds?: JsonBounds): SyncTask<Parsed> =>
+  parseScannedSteps(text, bounds, requireNotDeep);
+
+/** Like `parseJsonSteps`, but returns the paths of values that are nested too deeply. Callers must not walk into them. */
+export const parseDeepJsonSteps = (text: string, bounds?: JsonBounds): SyncTask<Parsed> =>
+  parseScannedSteps(text, bounds, requireWalkable);
+
+function* parseScannedSteps(
+  text: string,
+  bounds: JsonBounds | undefined,
+  requireParsable: (scan: JsonScan) => void,
+): SyncTask<Parsed> {
+  try {
+    const scan = yield* scanInSteps(text, bounds);
+    yield;
+    requireParsable(scan);
+    return parsed(scan, text.length <= parsedAtOnceMax ? parseAtOnce(text, scan) : yield* parseInSteps(text));
+  } catch (error) {
+    throw asTextError(error);
+  }
 }
+
+function parsed({ duplicates, deepPaths, exactNumbersNeeded }: JsonScan, value: unknown): Parsed {
+  const faults = duplicates.map((path) => ({ path, message: `duplicate field "${path}"` }));
+  return { value, faults, exactNumbersNeeded, ...(deepPaths.length > 0 && { deepPaths }) };
+}
+
+function parseAtOnce(text: string, { exactNumbersNeeded, mayHoldLoneSurrogate }: JsonScan): unknown {
+  const value: unknown = exactNumbersNeeded ? JSON.parse(text, reviveExactNumber) : JSON.parse(text);
+  return mayHoldLoneSurrogate ? toWellFormed(value) : value;
+}
+
+function requireNotDeep({ deepPaths: [path] }: JsonScan): void {
+  if (path !== undefined) throw new NestedTooDeepError(path, nestingMax);
+}
+
+/** To keep numbers and characters right, V8's parser and `toWellFormed` walk into all values. */
+function requireWalkable(scan: JsonScan): void {
+  if (scan.exactNumbersNeeded || scan.mayHoldLoneSurrogate) requireNotDeep(scan);
+}
+
+/** Reviving recurses, so a deep text with exact numbers may overflow the stack: that is the text's fault as well. */
+const asTextError = (error: unknown): unknown =>
+  error instanceof TooManyValuesError
+    ? error
+    : new MalformedTextError(`json parse error: ${errorMessage(error)}`, { cause: error });
+
+/** Keeps a number as it was written wherever a double might not. */
+const reviveExactNumber = (_key: string, value: unknown, { source }: { readonly source?: string }): unknown =>
+  typeof value === 'number' && source !== undefined ? exactNumber(value, source) : value;
 
 function toWellFormed(value: unknown): unknown {
   if (typeof value === 'string') return value.toWellFormed();

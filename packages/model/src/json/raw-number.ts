@@ -47,3 +47,7 @@ export const integerOf = (value: bigint): Integer =>
 const maxInt64 = 2n ** 63n - 1n;
 
 export const rawNumber = (digits: string): RawNumber => JSON.rawJSON(digits);
+
+/** The number of this source: as it is written wherever a double might not keep it so. */
+export const exactNumber = (value: number, source: string): Integer =>
+  String(value) === source ? value : rawNumber(source);

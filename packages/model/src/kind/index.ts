@@ -11,7 +11,6 @@ export { defaultOptions, defineKind, type Kind, type KindOptions, listOf, type V
 export type { ObjectOf } from './object-of.ts';
 export { keepOtherFields, dropUnwritable, fieldSubresourceOf } from './field-subresource.ts';
 export {
-  isKubeObject,
   type KubeObject,
   type ManagedFieldsEntry,
   type ObjectMeta,

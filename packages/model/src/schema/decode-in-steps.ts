@@ -25,6 +25,7 @@ export function* decodeInSteps<Value>(
   const decoder = new Decoder(unknownField, options);
   if (current) decoder.keepMembers(schema, current);
   if (countValues(value, valuesPerStep) > valuesPerStep) {
+    yield;
     const steps = new Steps(decoder);
     steps.measure(value);
     yield;

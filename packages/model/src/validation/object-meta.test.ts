@@ -107,3 +107,15 @@ test('an object that has grown beyond the limit of a request body is rejected', 
   expect(() => requireBoundedValues({}, object(13_000))).toThrow(/more than 25000 values/);
   expect(() => requireBoundedValues({ valuesMax: 30_000 }, object(13_000))).not.toThrow();
 });
+
+test('so is an object with too many members beside each other, unless as many were stored', () => {
+  const object = (count: number, more = {}): object => ({
+    metadata: {},
+    data: Object.fromEntries(many(count, (i) => [`k${i}`, ''])),
+    ...more,
+  });
+  expect(() => requireBoundedValues({}, object(10_000))).not.toThrow();
+  expect(() => requireBoundedValues({}, object(10_001))).toThrow('the object would hold more than 10000 members');
+  expect(() => requireBoundedValues({}, object(10_002), object(10_001))).toThrow(/10000 members/);
+  expect(() => requireBoundedValues({}, object(10_001, { more: [1, 2, 3] }), object(10_001))).not.toThrow();
+});

@@ -1,4 +1,4 @@
-import { jsonValuesMax } from '../json/json-scan.ts';
+import { jsonMembersMax, jsonValuesMax } from '../json/json-scan.ts';
 import { StatusError } from '../status.ts';
 
 /**
@@ -10,16 +10,20 @@ export function requireBoundedValues(
   object: object,
   stored?: object,
 ): void {
-  if (countValues(object, valuesMax) <= valuesMax) return;
-  if (stored && countValues(object) <= countValues(stored)) return;
-  throw new StatusError('RequestEntityTooLarge', `the object would hold more than ${valuesMax} values`);
+  if (countValues(object, valuesMax, jsonMembersMax) <= valuesMax) return;
+  const requireBounded = (count: (value: object) => number, max: number, what: string): void => {
+    if (count(object) > Math.max(max, stored ? count(stored) : 0))
+      throw new StatusError('RequestEntityTooLarge', `the object would hold more than ${max} ${what}`);
+  };
+  requireBounded((value) => countValues(value), valuesMax, 'values');
+  requireBounded(mostMembers, jsonMembersMax, 'members of one object');
 }
 
 /**
  * Members of an object of a custom kind, which are copied with each change of its metadata. V8 copies many more members
  * several times as slowly.
  */
-const membersMax = 1_000;
+const rootMembersMax = 1_000;
 
 /** Throws a StatusError if an object of a custom kind has too many members of its own, and more than are stored. */
 export function requireBoundedMembers(
@@ -29,19 +33,38 @@ export function requireBoundedMembers(
 ): void {
   if (!isCustom) return;
   const count = Object.keys(object).length;
-  if (count > membersMax && count > Object.keys(stored ?? {}).length)
-    throw new StatusError('RequestEntityTooLarge', `the object would have more than ${membersMax} members`);
+  if (count > rootMembersMax && count > Object.keys(stored ?? {}).length)
+    throw new StatusError('RequestEntityTooLarge', `the object would have more than ${rootMembersMax} members`);
 }
 
-/** Counts as in the text: the containers and the commas in them. Stops as soon as there are more than `max`. */
-export function countValues(value: unknown, max = Number.POSITIVE_INFINITY): number {
+/**
+ * Counts as in the text: the containers and the commas in them. Stops as soon as there are more than `max`. An object with
+ * more than `membersMax` members counts as infinitely many.
+ */
+export function countValues(
+  value: unknown,
+  max = Number.POSITIVE_INFINITY,
+  membersMax = Number.POSITIVE_INFINITY,
+): number {
   if (typeof value !== 'object' || value === null) return 0;
-  const members: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
+  const isList = Array.isArray(value);
+  const members: readonly unknown[] = isList ? value : Object.values(value);
+  if (!isList && members.length > membersMax) return Number.POSITIVE_INFINITY;
   // The container stands for the comma that its first member lacks; a number that is kept as text counts as one, too.
   let count = Math.max(1, members.length);
   for (let at = 0; at < members.length && count <= max; at++) {
     const member = members[at];
-    if (typeof member === 'object') count += countValues(member, max - count);
+    if (typeof member === 'object') count += countValues(member, max - count, membersMax);
   }
   return count;
+}
+
+/** The members of the object in it that has most of them. */
+function mostMembers(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  const members: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
+  return members.reduce<number>(
+    (most, member) => Math.max(most, mostMembers(member)),
+    Array.isArray(value) ? 0 : members.length,
+  );
 }

@@ -1,7 +1,12 @@
-import { invariant } from '@cluster-apiserver/base';
-import { type ByteString, bytesOf, decodeStored, typePrefix } from '@cluster-apiserver/model/codec';
-import { findMemberText, parseInSteps } from '@cluster-apiserver/model/json';
-import { isKubeObject, type KubeObject, metaApiVersion, tableOf } from '@cluster-apiserver/model/kind';
+import {
+  type ByteString,
+  bytesOf,
+  decodeStored,
+  decodeStoredInSteps,
+  typePrefix,
+} from '@cluster-apiserver/model/codec';
+import { findMemberText } from '@cluster-apiserver/model/json';
+import { type KubeObject, metaApiVersion, tableOf } from '@cluster-apiserver/model/kind';
 import type { Transform, TableTransform } from './negotiate.ts';
 import { inServedForm, type ServedForm } from './served-form.ts';
 import { type ListTransform, tableOfObject, type TableOfObjectOptions, transformObject } from './transform.ts';
@@ -20,14 +25,8 @@ const textOf = (json: ByteString): string =>
 /** Decodes a stored object in the served version. */
 export function* decodeServedObject(form: ServedForm, json: ByteString): Generator<undefined, KubeObject> {
   if (json.length <= largeCharacters) return inServedForm(form, decodeStored(json));
-  const object = yield* parseObjectInSteps(textOf(json));
+  const object = yield* decodeStoredInSteps(json);
   return form.fromStored ? { ...inServedForm(form, withoutMetadata(object)), metadata: object.metadata } : object;
-}
-
-function* parseObjectInSteps(text: string): Generator<undefined, KubeObject> {
-  const object = yield* parseInSteps(text);
-  invariant(isKubeObject(object), 'a stored value is not an object of its kind');
-  return object;
 }
 
 /** Metadata are the same in every version; everything else is small. */
@@ -94,7 +93,7 @@ function* servedJson(form: ServedForm, json: ByteString): Generator<string | und
 function* largeConvertedJson(form: ServedForm, json: ByteString): Generator<string | undefined> {
   const text = textOf(json);
   const metadata = yield* findMemberText(text, 'metadata');
-  const object = yield* parseObjectInSteps(text);
+  const object = yield* decodeStoredInSteps(json);
   const served = JSON.stringify(inServedForm(form, withoutMetadata(object)));
   const replaced = `"metadata":${yield* findMemberText(served, 'metadata')}`;
   const at = served.indexOf(`,${replaced}`) + 1;

@@ -1,13 +1,12 @@
 import { getOwn, type SyncTask } from '@cluster-apiserver/base';
 import { badRequest, StatusError } from '@cluster-apiserver/model';
-import { parseProtobuf, parseYaml, YamlTooLargeError } from '@cluster-apiserver/model/codec';
+import { parseProtobuf, parseYamlSteps, YamlTooLargeError } from '@cluster-apiserver/model/codec';
 import {
   type JsonBounds,
   MalformedTextError,
   type Parsed,
-  parseDeepJson,
+  parseDeepJsonSteps,
   parseJsonSteps,
-  scanOrThrowLater,
   TooManyValuesError,
 } from '@cluster-apiserver/model/json';
 import type { EncodableKind } from '@cluster-apiserver/model/kind';
@@ -21,18 +20,10 @@ export const parseJsonBody = (body: Buffer, bounds?: JsonBounds): SyncTask<Parse
   parseJsonSteps(body.toString(), bounds);
 
 /** The same for objects: unknown fields may be nested deeper than the limit, since they are dropped. */
-function* parseObjectJson(body: Buffer, _: SchemaOf, bounds?: JsonBounds): SyncTask<Parsed> {
-  const text = body.toString();
-  const scan = scanOrThrowLater(text, bounds);
-  yield;
-  return parseDeepJson(text, scan);
-}
+const parseObjectJson: BodyFormat = (body, _, bounds) => parseDeepJsonSteps(body.toString(), bounds);
 
-export function* parseYamlBody(body: Buffer, bounds?: JsonBounds): SyncTask<Parsed> {
-  const text = body.toString();
-  yield;
-  return parseYaml(text, undefined, bounds);
-}
+export const parseYamlBody = (body: Buffer, bounds?: JsonBounds): SyncTask<Parsed> =>
+  parseYamlSteps(body.toString(), undefined, bounds);
 
 const textFormats: Readonly<Record<string, BodyFormat>> = {
   'application/json': parseObjectJson,

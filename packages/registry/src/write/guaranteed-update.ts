@@ -4,6 +4,7 @@ import {
   invariant,
   largeBytesMin,
   runTask,
+  type SyncTask,
   throwIfAborted,
   type Task,
 } from '@cluster-apiserver/base';
@@ -20,7 +21,7 @@ import {
 import { toVersion } from '../conversion.ts';
 import { type Outcome, WrittenObject } from '../outcome.ts';
 import { type Place, placeOf, type Resource } from '../resource.ts';
-import { prepareStored, readStored, type StoredObject } from '../stored-object.ts';
+import { readStoredInSlices, type StoredObject } from '../stored-object.ts';
 import { type AdmissionOptions, admit } from './admission.ts';
 import { createAdmitted, encodeObject, type EncodedObject, writtenObject } from './store-new-object.ts';
 
@@ -108,11 +109,8 @@ function readCached({ resource, place }: Update): Base | undefined {
 const readFromStore = async (update: Update): Promise<Base> =>
   toBase(update, (await update.resource.store.get(update.place.key, update.call)).stored);
 
-async function toBase({ resource, place, call }: Update, stored: StoredValue | undefined): Promise<Base> {
-  const preparing = stored && prepareStored(resource.stored, stored);
-  if (preparing) await runTask(resource.clock, call, preparing, true);
-  return new Base(stored && readStored(resource.stored, stored, place.itemKey), false);
-}
+const toBase = async ({ resource, place, call }: Update, stored: StoredValue | undefined): Promise<Base> =>
+  new Base(stored && (await readStoredInSlices(resource, stored, place.itemKey, call)), false);
 
 /** Whether what was decided on a cached state holds for that of the store. */
 const isSame = ({ resource, history }: Update, { current: cached }: Base, { current: stored }: Base): boolean =>
@@ -155,7 +153,7 @@ function* decisionSteps(
   call: Call,
 ): Task<Verdict> {
   if (current) {
-    const { object } = current;
+    const object = yield* current.decode();
     yield;
     current.object = yield* awaitValue(toVersion(resource.kind, object, resource.kind, call));
   }
@@ -253,6 +251,10 @@ class Current implements Outcome {
 
   get object(): KubeObject {
     return (this.#object ??= this.stored.object);
+  }
+
+  *decode(): SyncTask<KubeObject> {
+    return (this.#object ??= yield* this.stored.decode());
   }
 
   /** In the version in which writes are decided. */

@@ -1,7 +1,7 @@
 import { awaitValue, type Call, invariant, requireValue, type Task, throwIfAborted } from '@cluster-apiserver/base';
 import { alreadyExists, StatusError } from '@cluster-apiserver/model';
 import { type ByteString, bytesOf, encodeStored, encodeStoredInSteps } from '@cluster-apiserver/model/codec';
-import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import {
   CorruptValueError,
   KeyExistsError,
@@ -13,7 +13,7 @@ import {
 import { toVersion } from '../conversion.ts';
 import { type Outcome, WrittenObject } from '../outcome.ts';
 import { type Place, placeOf, type Resource } from '../resource.ts';
-import { readStored, WrittenValue } from '../stored-object.ts';
+import { readStoredInSlices, WrittenValue } from '../stored-object.ts';
 import { admit, type AdmissionOptions } from './admission.ts';
 import { canonicalInSteps } from './system-fields.ts';
 
@@ -59,8 +59,12 @@ export async function storeNewObject(
   const { served, store, collection } = resource;
   const name = requireValue(decided.metadata.name, 'validateNewObject rejects an object without a name');
   const { key, itemKey } = placeOf(resource, options.namespace, name);
-  const taken = (current: StoredValue): StatusError =>
-    alreadyExists(served, name, isBeingDeleted(resource.stored, current, itemKey) ? 'object is being deleted: ' : '');
+  const taken = async (current: StoredValue): Promise<StatusError> =>
+    alreadyExists(
+      served,
+      name,
+      (await isBeingDeleted(resource, current, itemKey, call)) ? 'object is being deleted: ' : '',
+    );
   try {
     if (stored) {
       const storedAt = await createAdmitted(resource, { key, itemKey }, { decided, stored }, options, call);
@@ -69,19 +73,25 @@ export async function storeNewObject(
     }
     await admit(resource, options, { operation: 'CREATE', name, object: decided, oldObject: undefined });
     const { stored: current } = await store.get(key, call);
-    if (current) throw taken(current);
+    if (current) throw await taken(current);
     return new WrittenObject(decided, undefined);
   } catch (error) {
-    if (error instanceof KeyExistsError) throw taken(error.current);
+    if (error instanceof KeyExistsError) throw await taken(error.current);
     // An unreadable object takes its name, too.
     if (error instanceof CorruptValueError && error.keys.includes(key)) throw alreadyExists(served, name, '', error);
     throw error;
   }
 }
 
-function isBeingDeleted(kind: Kind, current: StoredValue, itemKey: ByteString): boolean {
+async function isBeingDeleted(
+  resource: Resource,
+  current: StoredValue,
+  itemKey: ByteString,
+  call: Call,
+): Promise<boolean> {
   try {
-    return readStored(kind, current, itemKey).object.metadata.deletionTimestamp !== undefined;
+    const { lifecycle } = await readStoredInSlices(resource, current, itemKey, call);
+    return lifecycle?.deletionTimestamp !== undefined;
   } catch (error) {
     if (error instanceof CorruptValueError) return false;
     throw error;
