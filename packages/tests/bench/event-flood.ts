@@ -5,25 +5,26 @@
  *
  *   node --conditions=source packages/tests/bench/event-flood.ts [seconds, 60] [events a second, 20000] [own|stopped|shared]
  */
+import { execFile, execFileSync } from 'node:child_process';
 import fs from 'node:fs';
-import http2 from 'node:http2';
 import os from 'node:os';
 import path from 'node:path';
-import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { CleanupStack, systemClock as clock } from '@cluster-apiserver/base';
+import { promisify } from 'node:util';
+import { CleanupStack, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { http1Client } from '../test/fault/client.ts';
 import { adminToken, type BenchServer, startBenchServer, thisCheckout } from './compared-servers.ts';
+import { countRequests } from './count-requests.ts';
 
+const connections = 500;
+/** The handshakes of the flood are not measured. */
+const handshakesMs = 3_000;
+const wrk = process.env['WRK_BIN'] ?? 'wrk';
+const run = promisify(execFile);
+/** Codes of answers. */
+const counted = ['201', '429', '503', '504'];
 const politeClients = 8;
 const accounts = '/api/v1/namespaces/polite/serviceaccounts';
-const events = '/api/v1/namespaces/flooded/events';
-
-interface Flood {
-  readonly url: string;
-  readonly ca: Uint8Array;
-  readonly perSecond: number;
-}
 
 const eventLimits = {
   apiVersion: 'eventratelimit.admission.k8s.io/v1alpha1',
@@ -39,12 +40,11 @@ const admissionConfiguration = {
   plugins: [{ name: 'EventRateLimit', configuration: eventLimits }],
 };
 
-if (isMainThread) await measure();
-else sendEvents(workerData as Flood);
+const [seconds = 60, perSecond = 20_000] = process.argv.slice(2, 4).map(Number);
+const [mode = 'own'] = process.argv.slice(4);
+await measure();
 
 async function measure(): Promise<void> {
-  const [seconds = 60, perSecond = 20_000] = process.argv.slice(2, 4).map(Number);
-  const [mode = 'own'] = process.argv.slice(4);
   const cleanup = new CleanupStack();
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'event-flood-'));
   cleanup.defer('files', () => fs.rmSync(home, { recursive: true }));
@@ -66,21 +66,22 @@ async function measure(): Promise<void> {
       ],
     });
     cleanup.defer('server', async () => void (await server.stop()));
+    execFileSync('taskset', ['-acp', `0-${os.availableParallelism() - 1}`, `${server.pid}`]);
     await allowAll(server, ['polite', 'flood']);
     await createReadAccount(server);
     await workPolitely(server, 2); // warms up
     const quiet = await workPolitely(server, seconds / 4);
     if (mode === 'stopped') await own.members[0]?.signal('SIGSTOP');
-    const flood = new Worker(new URL(import.meta.url), {
-      workerData: { url: server.url, ca: server.ca, perSecond } satisfies Flood,
-      execArgv: process.execArgv,
-    });
-    const answers = new Map<string, number>();
-    flood.on('message', (answer: string) => answers.set(answer, (answers.get(answer) ?? 0) + 1));
+    const flood = sendEvents(server);
+    await sleep(clock, handshakesMs);
+    const before = await readCounts(server);
     const flooded = await workPolitely(server, seconds);
-    await flood.terminate();
-    const rates = [...answers].map(([answer, count]) => `${answer} ${(count / seconds).toFixed(0)}/s`).join(', ');
-    console.log(`etcd of events ${mode}; answers to them: ${rates}`);
+    const after = await readCounts(server);
+    await flood;
+    const rates = counted.map(
+      (code, at) => `${code} ${(((after[at] ?? 0) - (before[at] ?? 0)) / seconds).toFixed(0)}/s`,
+    );
+    console.log(`etcd of events ${mode}; answers to them: ${rates.join(', ')}`);
     for (const what of ['reads', 'writes'] as const)
       console.log(
         `${what}: ${quiet[what].toFixed(0)}/s without the flood, ${flooded[what].toFixed(0)}/s with it: ${((100 * flooded[what]) / quiet[what]).toFixed(0)} %`,
@@ -144,45 +145,24 @@ async function workPolitely(
   return { ...done, reads: done.reads / took, writes: done.writes / took };
 }
 
-/** Sends events at a constant rate, over connections with many streams each, until the thread ends. */
-function sendEvents({ url, ca, perSecond }: Flood): void {
-  const sessions = Array.from({ length: 8 }, () => http2.connect(url, { ca: Buffer.from(ca) }));
-  for (const session of sessions) session.on('error', () => {}); // its streams are reported
-  const startMs = clock.monotonicMs();
-  let sent = 0;
-  const send = (): void => {
-    const due = ((clock.monotonicMs() - startMs) / 1_000) * perSecond;
-    for (; sent < due; sent++) {
-      const stream = sessions[sent % sessions.length]?.request({
-        ':method': 'POST',
-        ':path': events,
-        authorization: 'Bearer flood',
-        'content-type': 'application/json',
-      });
-      stream?.on('response', (headers) => report(String(headers[':status'])));
-      stream?.on('error', () => report('no answer'));
-      stream?.resume();
-      stream?.end(eventText(sent));
-    }
-    setTimeout(send, 1);
-  };
-  send();
+/** Sends events over many connections, with pauses that make up the rate if they are answered at once. */
+async function sendEvents({ url }: BenchServer): Promise<void> {
+  const script = path.join(import.meta.dirname, 'overload.lua');
+  const options = [
+    '-t1',
+    `-c${connections}`,
+    `-d${seconds + handshakesMs / 1_000 + 1}s`,
+    '--timeout',
+    '30s',
+    '-s',
+    script,
+  ];
+  await run(wrk, [...options, url, '--', 'flood', 'event', String((connections * 1_000) / perSecond)]);
 }
 
-function report(answer: string): void {
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a port of a thread has no origin
-  parentPort?.postMessage(answer);
-}
-
-function eventText(n: number): string {
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Event',
-    metadata: { name: `event-${process.pid}-${n}`, namespace: 'flooded' },
-    involvedObject: { apiVersion: 'v1', kind: 'Pod', namespace: 'flooded', name: `pod-${n % 100}` },
-    source: { component: 'bench' },
-    reason: 'Flood',
-    message: 'x'.repeat(300),
-    type: 'Normal',
-  });
+async function readCounts(server: BenchServer): Promise<readonly number[]> {
+  const client = http1Client(server.url, { ca: server.ca, token: adminToken });
+  const { body } = await client.request('GET', '/metrics');
+  client.close();
+  return counted.map((code) => countRequests(body, { resource: 'events', verb: 'POST', code }));
 }

@@ -14,6 +14,7 @@ import { requireValue, sleep, systemClock as clock } from '@cluster-apiserver/ba
 import { startCluster } from '@cluster-apiserver/testkit/cluster';
 import { type Client, http1Client, http2Client } from '../test/fault/client.ts';
 import { raiseSession } from './hostile/programs.ts';
+import { countRequests } from './count-requests.ts';
 
 const [seconds = 10] = process.argv.slice(2).map(Number);
 /** Enough to keep the replica busy, and too few to wait long. */
@@ -23,6 +24,7 @@ const overload = 10;
 const handshakesMs = 5_000;
 const politeIntervalMs = 10;
 const listed = 1_000;
+const resource = 'configmaps';
 const politePath = '/api/v1/namespaces/polite/configmaps/c';
 const wrk = process.env['WRK_BIN'] ?? 'wrk';
 const run = promisify(execFile);
@@ -100,7 +102,11 @@ try {
     const count = async () => {
       const { body } = await admin.request('GET', '/metrics');
       const { verb = '' } = labels;
-      return { ok: sumOf(body, labels), refused: sumOf(body, { verb, code: '429' }), atMs: clock.monotonicMs() };
+      return {
+        ok: countRequests(body, { ...labels, resource }),
+        refused: countRequests(body, { verb, code: '429', resource }),
+        atMs: clock.monotonicMs(),
+      };
     };
     const running = run(wrk, [...options, '--', token, workload, String(pauseMs)]);
     await sleep(clock, handshakesMs);
@@ -157,13 +163,4 @@ async function measurePolite(client: Client): Promise<Latencies> {
   const sorted = latencies.toSorted((one, other) => one - other);
   const quantile = (part: number): number => sorted[Math.floor(part * (sorted.length - 1))] ?? 0;
   return { p50Ms: quantile(0.5), p99Ms: quantile(0.99), errors };
-}
-
-/** Of the series of `apiserver_request_total` for ConfigMaps with these labels. */
-function sumOf(exposition: string, labels: Readonly<Record<string, string>>): number {
-  const wanted = Object.entries({ ...labels, resource: 'configmaps' }).map(([name, value]) => `${name}="${value}"`);
-  return exposition
-    .split('\n')
-    .filter((line) => line.startsWith('apiserver_request_total{') && wanted.every((label) => line.includes(label)))
-    .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0);
 }

@@ -201,3 +201,20 @@ test('while all seats of a level hang, the next one is for another flow, and all
     await stop();
   }
 });
+
+test('the mandatory objects hold where none are stored, because no controller keeps them', async () => {
+  const flags = ['--token-auth-file=users', '--controllers=namespace-controller'];
+  const bare = await serveKinds(kinds, { flags, files: { users: tokens } });
+  try {
+    const dispatched =
+      /^apiserver_flowcontrol_dispatched_requests_total\{(?=.*flow_schema="catch-all").*priority_level="catch-all".*\} [1-9]/m;
+    await until('a request in the catch-all', async () => {
+      const ask = (token: string, path: string) => requestHttps(`${bare.url}${path}`, { ca: bare.certificate, token });
+      expect((await ask('polite', '/version')).status).toBe(200);
+      return dispatched.test((await ask('secret', '/metrics')).text) || undefined;
+    });
+    expect((await bare.request('GET', levels)).body.items).toEqual([]);
+  } finally {
+    await bare.close();
+  }
+});

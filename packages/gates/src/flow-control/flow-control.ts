@@ -2,7 +2,14 @@
  * Priority and fairness: each request belongs to a flow of a priority level. A level has seats, in proportion to its shares.
  * Where they are taken, its requests wait, and its flows are served in turns; what one level does not use, others borrow.
  */
-import { type Call, type Clock, DeadlineExceededError, inSpan, trackLatency } from '@cluster-apiserver/base';
+import {
+  type Call,
+  type Clock,
+  DeadlineExceededError,
+  inSpan,
+  requireValue,
+  trackLatency,
+} from '@cluster-apiserver/base';
 import { type CompiledFlowSchema, compareFlowSchemas, type FlowRequest } from './flow-schemas.ts';
 import { type FairQueue, PriorityLevel, type PriorityLevelObject } from './priority-level.ts';
 import { SeatPool } from './seat-pool.ts';
@@ -86,9 +93,9 @@ export class FlowControl {
   }
 
   /** The catch-all matches every user that is authenticated or not, so every request has a flow. */
-  classify(request: FlowRequest): Flow | undefined {
+  classify(request: FlowRequest): Flow {
     for (const flow of this.#flows) if (flow.schema.matches(request)) return flow;
-    return this.#flows.at(-1);
+    return requireValue(this.#flows.at(-1), 'flow control is configured with the mandatory objects at least');
   }
 
   /** Seats for the request, at once or when its turn comes. Throws, or rejects with, FlowRejectedError. */

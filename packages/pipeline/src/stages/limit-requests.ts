@@ -48,7 +48,6 @@ export function limitRequests(
   };
   return (context) => {
     const flow = control.classify(context);
-    if (!flow) return next(context);
     context.flow = flow;
     context.request.takeTurnsAs(context.user.name);
     if (context.info.verb === 'watch') return next(context);

@@ -7,6 +7,7 @@ import {
   createSimpleLimits,
   FlowControl,
   publishLevels,
+  type PriorityLevelObject,
 } from '@cluster-apiserver/gates';
 import {
   mandatoryFlowSchemas,
@@ -67,7 +68,10 @@ function shareFairly(
         compiled.push(compileFlowSchema(schema));
         if (compiled.length % schemasPerStep === 0) yield;
       }
-      control.configure(compiled, levels);
+      control.configure(
+        withMissing(compiled, mandatorySchemas, ({ name }) => name),
+        withMissing<PriorityLevelObject>(levels, mandatoryLevels, ({ metadata }) => metadata.name ?? ''),
+      );
       const former = names;
       names = new Set(compiled.map(({ name }) => name));
       for (const name of former) if (!names.has(name)) metrics.dropSeries({ flow_schema: name });
@@ -94,6 +98,19 @@ function shareFairly(
 
 const objectsOf = <Spec>(specs: Readonly<Record<string, Spec>>): { metadata: { name: string }; spec: Spec }[] =>
   Object.entries(specs).map(([name, spec]) => ({ metadata: { name }, spec }));
+
+const mandatorySchemas = objectsOf(mandatoryFlowSchemas).map(compileFlowSchema);
+const mandatoryLevels = objectsOf(mandatoryPriorityLevels);
+
+/** Mandatory objects hold even where they are not stored, so every request has a flow. */
+function withMissing<Item>(
+  stored: readonly Item[],
+  mandatory: readonly Item[],
+  nameOf: (item: Item) => string,
+): Item[] {
+  const names = new Set(stored.map(nameOf));
+  return [...stored, ...mandatory.filter((item) => !names.has(nameOf(item)))];
+}
 
 /**
  * Lists are as expensive as what they read. Writes that queue in etcd delay everything else there, so the longer they take,
