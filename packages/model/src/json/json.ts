@@ -47,7 +47,7 @@ export function parseJson(text: string, scanned: () => JsonScan = () => scanJson
   try {
     const scan = scanned();
     requireNotDeep(scan);
-    return parsed(scan, parseAtOnce(text, scan));
+    return toParsed(scan, parseAtOnce(text, scan));
   } catch (error) {
     throw asTextError(error);
   }
@@ -73,13 +73,13 @@ function* parseScannedSteps(
     const scan = yield* scanInSteps(text, bounds);
     yield;
     requireParsable(scan);
-    return parsed(scan, text.length <= parsedAtOnceMax ? parseAtOnce(text, scan) : yield* parseInSteps(text));
+    return toParsed(scan, text.length <= parsedAtOnceMax ? parseAtOnce(text, scan) : yield* parseInSteps(text));
   } catch (error) {
     throw asTextError(error);
   }
 }
 
-function parsed({ duplicates, deepPaths, exactNumbersNeeded }: JsonScan, value: unknown): Parsed {
+function toParsed({ duplicates, deepPaths, exactNumbersNeeded }: JsonScan, value: unknown): Parsed {
   const faults = duplicates.map((path) => ({ path, message: `duplicate field "${path}"` }));
   return { value, faults, exactNumbersNeeded, ...(deepPaths.length > 0 && { deepPaths }) };
 }
