@@ -5,22 +5,19 @@
  *
  *   node --conditions=source packages/tests/bench/event-flood.ts [seconds, 60] [events a second, 20000] [own|stopped|shared]
  */
-import { execFile, execFileSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import { CleanupStack, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { http1Client } from '../test/fault/client.ts';
 import { adminToken, type BenchServer, startBenchServer, thisCheckout } from './compared-servers.ts';
-import { countRequests } from './count-requests.ts';
+import { countRequests, sendPaced } from './paced-load.ts';
 
 const connections = 500;
 /** The handshakes of the flood are not measured. */
 const handshakesMs = 3_000;
-const wrk = process.env['WRK_BIN'] ?? 'wrk';
-const run = promisify(execFile);
 /** Codes of answers. */
 const counted = ['201', '429', '503', '504'];
 const politeClients = 8;
@@ -72,7 +69,15 @@ async function measure(): Promise<void> {
     await workPolitely(server, 2); // warms up
     const quiet = await workPolitely(server, seconds / 4);
     if (mode === 'stopped') await own.members[0]?.signal('SIGSTOP');
-    const flood = sendEvents(server);
+    const flood = sendPaced({
+      url: server.url,
+      token: 'flood',
+      workload: 'event',
+      connections,
+      seconds: seconds + handshakesMs / 1_000 + 1,
+      // If they are answered at once.
+      pauseMs: (connections * 1_000) / perSecond,
+    });
     await sleep(clock, handshakesMs);
     const before = await readCounts(server);
     const flooded = await workPolitely(server, seconds);
@@ -143,21 +148,6 @@ async function workPolitely(
   );
   const took = (clock.monotonicMs() - startMs) / 1_000;
   return { ...done, reads: done.reads / took, writes: done.writes / took };
-}
-
-/** Sends events over many connections, with pauses that make up the rate if they are answered at once. */
-async function sendEvents({ url }: BenchServer): Promise<void> {
-  const script = path.join(import.meta.dirname, 'overload.lua');
-  const options = [
-    '-t1',
-    `-c${connections}`,
-    `-d${seconds + handshakesMs / 1_000 + 1}s`,
-    '--timeout',
-    '30s',
-    '-s',
-    script,
-  ];
-  await run(wrk, [...options, url, '--', 'flood', 'event', String((connections * 1_000) / perSecond)]);
 }
 
 async function readCounts(server: BenchServer): Promise<readonly number[]> {

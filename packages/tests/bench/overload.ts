@@ -6,15 +6,12 @@
  *
  * Replica, etcd and both users share the cores, and replica and etcd come first.
  */
-import { execFile } from 'node:child_process';
 import os from 'node:os';
-import path from 'node:path';
-import { promisify } from 'node:util';
 import { requireValue, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { startCluster } from '@cluster-apiserver/testkit/cluster';
 import { type Client, http1Client, http2Client } from '../test/fault/client.ts';
 import { raiseSession } from './hostile/programs.ts';
-import { countRequests } from './count-requests.ts';
+import { countRequests, sendPaced } from './paced-load.ts';
 
 const [seconds = 10] = process.argv.slice(2).map(Number);
 /** Enough to keep the replica busy, and too few to wait long. */
@@ -26,8 +23,6 @@ const politeIntervalMs = 10;
 const listed = 1_000;
 const resource = 'configmaps';
 const politePath = '/api/v1/namespaces/polite/configmaps/c';
-const wrk = process.env['WRK_BIN'] ?? 'wrk';
-const run = promisify(execFile);
 
 interface Workload {
   readonly name: string;
@@ -88,17 +83,6 @@ try {
     connections: number,
     pauseMs: number,
   ): Promise<{ readonly ok: number; readonly refused: number }> {
-    const script = path.join(import.meta.dirname, 'overload.lua');
-    const options = [
-      '-t1',
-      `-c${connections}`,
-      `-d${seconds + handshakesMs / 1_000 + 1}s`,
-      '--timeout',
-      '30s',
-      '-s',
-      script,
-      url,
-    ];
     const count = async () => {
       const { body } = await admin.request('GET', '/metrics');
       const { verb = '' } = labels;
@@ -108,7 +92,14 @@ try {
         atMs: clock.monotonicMs(),
       };
     };
-    const running = run(wrk, [...options, '--', token, workload, String(pauseMs)]);
+    const running = sendPaced({
+      url,
+      token,
+      workload,
+      connections,
+      seconds: seconds + handshakesMs / 1_000 + 1,
+      pauseMs,
+    });
     await sleep(clock, handshakesMs);
     const before = await count();
     await sleep(clock, seconds * 1_000);
