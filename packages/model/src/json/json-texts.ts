@@ -45,7 +45,7 @@ function* largeTexts(value: object, levels: number): Generator<string> {
 
 /** Pieces that are joined in one step, and their characters. */
 const stepPieces = 512;
-const stepCharacters = 64 * 1024;
+const stepCharacters = 16 * 1024;
 
 /** Joins the pieces of a JSON text in steps, without trailing white space. An undefined piece ends a step. */
 export function* joinTexts(texts: Iterable<string | undefined>): SyncTask<string> {

@@ -4,7 +4,6 @@
 import type { SyncTask } from '@cluster-apiserver/base';
 import { isJsonObject } from '../json/json-object.ts';
 import { nestingMax } from '../json/json-scan.ts';
-import { isRawNumber } from '../json/raw-number.ts';
 import type { Path } from '../problems.ts';
 import { countValues } from '../validation/values.ts';
 import { type DecodeOptions, Decoder, isStrictIn, type Part } from './decode.ts';
@@ -26,10 +25,7 @@ export function* decodeInSteps<Value>(
   if (current) decoder.keepMembers(schema, current);
   if (countValues(value, valuesPerStep) > valuesPerStep) {
     yield;
-    const steps = new Steps(decoder);
-    steps.measure(value);
-    yield;
-    yield* steps.decodeParts(schema, value);
+    yield* new Steps(decoder).decodeParts(schema, value);
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `Value` is derived from the fields that the value is built by
   return decoder.root(schema, value) as Value;
@@ -38,42 +34,30 @@ export function* decodeInSteps<Value>(
 /** Values that are decoded in one step, which takes a millisecond or two. */
 const valuesPerStep = 2_000;
 
-/** Smaller parts are not counted one by one. */
-const measuredValuesMin = 100;
+/** A part of few values counts as so many: finding it takes time, too. */
+const partValuesMin = 100;
 
 class Steps {
   readonly #decoder: Decoder;
-  /** The values in the larger parts. */
-  readonly #sizes = new Map<object, number>();
   #valuesOfStep = 0;
 
   constructor(decoder: Decoder) {
     this.#decoder = decoder;
   }
 
-  /**
-   * Counts the values in each part, once: a count of a part with many members takes long. What is nested deeper than known
-   * fields may be is not decoded.
-   */
-  measure(value: unknown, level = 0): number {
-    if (typeof value !== 'object' || value === null || isRawNumber(value) || level > nestingMax) return 1;
-    if (this.#decoder.hasPart(value)) return 1;
-    let size = 1;
-    for (const member of Array.isArray(value) ? value : Object.values(value)) size += this.measure(member, level + 1);
-    if (size >= measuredValuesMin) this.#sizes.set(value, size);
-    return size;
-  }
-
+  /** What is nested deeper than known fields may be is not decoded. */
   *decodeParts(schema: Schema, value: unknown, isKept = false): SyncTask<void> {
+    const { path } = this.#decoder;
     for (const part of partsOf(schema, value, isKept)) {
-      const size = this.#sizes.get(part.value) ?? measuredValuesMin;
-      if (size > valuesPerStep) {
-        this.#decoder.path.push(part.step);
+      const size = this.#decoder.hasPart(part.value) ? 1 : countValues(part.value, valuesPerStep);
+      if (size > valuesPerStep && path.length <= nestingMax) {
+        yield;
+        path.push(part.step);
         yield* this.decodeParts(part.inner, part.value, part.isKept);
-        this.#decoder.path.pop();
+        path.pop();
       }
       this.#decoder.decodePart(part);
-      this.#valuesOfStep += size;
+      this.#valuesOfStep += Math.max(size, partValuesMin);
       if (this.#valuesOfStep < valuesPerStep) continue;
       this.#valuesOfStep = 0;
       yield;

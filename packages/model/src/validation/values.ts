@@ -1,3 +1,4 @@
+import type { SyncTask } from '@cluster-apiserver/base';
 import { jsonMembersMax, jsonValuesMax } from '../json/json-scan.ts';
 import { StatusError } from '../status.ts';
 
@@ -5,12 +6,12 @@ import { StatusError } from '../status.ts';
  * Throws a StatusError if an object has grown by patches beyond the limits of a request. An update must not enlarge what
  * another server stored beyond them.
  */
-export function requireBoundedValues(
+export function* requireBoundedValues(
   { valuesMax = jsonValuesMax }: { readonly valuesMax?: number },
   object: object,
   stored?: object,
-): void {
-  if (countValues(object, valuesMax, jsonMembersMax) <= valuesMax) return;
+): SyncTask<void> {
+  if ((yield* countInSteps(object, valuesMax, jsonMembersMax)) <= valuesMax) return;
   const requireBounded = (count: (value: object) => number, max: number, what: string): void => {
     if (count(object) > Math.max(max, stored ? count(stored) : 0))
       throw new StatusError('RequestEntityTooLarge', `the object would hold more than ${max} ${what}`);
@@ -55,6 +56,30 @@ export function countValues(
   for (let at = 0; at < members.length && count <= max; at++) {
     const member = members[at];
     if (typeof member === 'object') count += countValues(member, max - count, membersMax);
+  }
+  return count;
+}
+
+/** Values that are counted in one step, a fraction of a millisecond. */
+const valuesPerStep = 4_000;
+
+/** Like `countValues`. */
+function* countInSteps(value: object, max: number, membersMax: number): SyncTask<number> {
+  const few = countValues(value, valuesPerStep, membersMax);
+  if (few <= valuesPerStep || few === Number.POSITIVE_INFINITY) return few;
+  yield;
+  const members: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
+  let count = members.length;
+  let countOfStep = 0;
+  for (let at = 0; at < members.length && count <= max; at++) {
+    const member = members[at];
+    if (typeof member !== 'object' || member === null) continue;
+    const more = yield* countInSteps(member, max - count, membersMax);
+    count += more;
+    countOfStep += more;
+    if (countOfStep < valuesPerStep) continue;
+    countOfStep = 0;
+    yield;
   }
   return count;
 }

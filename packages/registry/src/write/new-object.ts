@@ -72,7 +72,7 @@ export function* validateNewObject(resource: ResourceKind, draft: KubeObject, op
   yield;
   const object = yield* canonicalInSteps(kind, prepared);
   yield;
-  requireBoundedValues(kind, object);
+  yield* requireBoundedValues(kind, object);
   yield;
   const problems = new Problems();
   validateObjectMeta(object.metadata, kind, problems);

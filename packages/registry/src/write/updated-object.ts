@@ -105,7 +105,7 @@ function* validateUpdate(
   yield;
   const object = keepTimesIfUnchanged(live, written);
   yield;
-  requireBoundedValues(kind, object, live);
+  yield* requireBoundedValues(kind, object, live);
   yield;
   const problems = new Problems();
   validateObjectMeta(object.metadata, kind, problems, live.metadata);
