@@ -40,6 +40,11 @@ export function publishLevels(metrics: Metrics, control: FlowControl): void {
       Array.from(control.levels, (level) => ({ labels: { priority_level: level.name }, value: valueOf(level) })),
     );
   gauge('apiserver_flowcontrol_current_inqueue_requests', 'Requests that wait.', ({ waiting }) => waiting);
+  gauge(
+    'apiserver_flowcontrol_current_held_refusals',
+    'Requests whose answer 429 is held back, because there are too many of them.',
+    ({ refusals }) => refusals.held,
+  );
   gauge('apiserver_flowcontrol_current_executing_requests', 'Requests that run.', ({ executing }) => executing);
   gauge('apiserver_flowcontrol_current_executing_seats', 'Seats of the requests that run.', ({ used }) => used);
   gauge('apiserver_flowcontrol_nominal_limit_seats', 'Seats by the shares of the level.', ({ seats }) => seats.nominal);

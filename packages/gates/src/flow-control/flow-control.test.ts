@@ -180,6 +180,16 @@ test('what finds its queue full is refused at once', async () => {
   expect(rejected).toEqual(['queue-full']);
 });
 
+test('refusals of a level are held back when there are many, those of others and of exempt requests are not', () => {
+  open(level('a', 1), level('b', 1), exempt);
+  const call = callUntil(clock.monotonicMs() + 60_000);
+  const hold = (group: string) => control.holdRefusal(control.classify(requestOf(group)), call);
+  const count = (group: string): number => Array.from({ length: 500 }, () => hold(group)).filter(Boolean).length;
+  expect(count('a')).toBeGreaterThan(0);
+  expect(hold('b')).toBeUndefined();
+  expect(count('exempt')).toBe(0);
+});
+
 test('a level without queues refuses', async () => {
   open(level('a', 1, { limitResponse: { type: 'Reject' } }));
   running('a', seats);

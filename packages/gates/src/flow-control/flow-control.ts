@@ -105,6 +105,16 @@ export class FlowControl {
     return wait ? wait.then(() => held) : held;
   }
 
+  /**
+   * Resolves when a request of the flow that is refused, for whatever reason, may be answered; undefined if at once. Each
+   * level has a pace of its own, so a flood in one of them holds back no refusals of others.
+   */
+  holdRefusal({ level }: Flow, call: Call): Promise<void> | undefined {
+    if (level.isExempt) return undefined;
+    const held = level.refusals.hold(this.#pool.clock, call);
+    return held && trackLatency(call.latency, 'queue', held);
+  }
+
   #levelOf(name: string): PriorityLevel {
     const { levels } = this.#pool;
     let level = levels.get(name);

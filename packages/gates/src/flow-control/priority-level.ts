@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto';
 import { seededRandom } from '@cluster-apiserver/base';
 import type { FlowRequest } from './flow-schemas.ts';
+import { RefusalPace } from './refusal-pace.ts';
 
 /** The parts of a PriorityLevelConfiguration that count. */
 export interface PriorityLevelObject {
@@ -80,6 +81,7 @@ export class PriorityLevel {
   /** Of all requests so far. */
   readonly counts = { dispatched: 0, rejected: 0, timedOut: 0, cancelled: 0 };
   readonly queues = new Map<number, FairQueue>();
+  readonly refusals = new RefusalPace();
   /** Of the queue that was served last. A queue that was empty begins here. */
   #virtualMs = 0;
 

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { callUntil, systemClock } from '@cluster-apiserver/base';
 import { createSimpleLimits, type FlowControl, mastersGroup } from '@cluster-apiserver/gates';
+import { StatusError } from '@cluster-apiserver/model';
 import { sourceOf } from '../../test/body-source.ts';
 import type { BodySource } from '../body-source.ts';
 import type { ApiResponse, Handler } from '../exchange.ts';
@@ -115,6 +116,30 @@ test('a member of system:masters is never rejected', async () => {
   void ask(asked('get'));
   expect(await isRejected(ask(asked('get', 'root', [mastersGroup])))).toBe(false);
   expect(await isRejected(ask(asked('get', 'root', ['system:mastersx'])))).toBe(true);
+});
+
+test.each(['create', 'watch'])('refusals of %s by a later stage are held back when there are many', async (verb) => {
+  const refusal = new StatusError('TooManyRequests', 'too many events');
+  const ask = limitedTo(1, 1, () => {
+    throw refusal;
+  });
+  const left = new AbortController();
+  const answers: Promise<unknown>[] = [];
+  let atOnce = 0;
+  for (let at = 0; at < 300; at++)
+    try {
+      const call = { ...callUntil(systemClock.monotonicMs() + 60_000), signal: left.signal };
+      answers.push(Promise.resolve(ask({ ...asked(verb), call })));
+    } catch (error) {
+      expect(error).toBe(refusal);
+      atOnce++;
+    }
+  expect(atOnce).toBeGreaterThan(0);
+  expect(answers.length).toBeGreaterThan(0);
+  expect(used('mutating')).toBe(0);
+  left.abort();
+  for (const { status, reason } of (await Promise.allSettled(answers)) as PromiseRejectedResult[])
+    expect([status, reason]).toEqual(['rejected', refusal]);
 });
 
 describe('a seat is released', () => {

@@ -1,5 +1,6 @@
-import { settle } from '@cluster-apiserver/base';
+import { chain, settle } from '@cluster-apiserver/base';
 import { type FlowControl, FlowRejectedError, type FlowSeats } from '@cluster-apiserver/gates';
+import { StatusError } from '@cluster-apiserver/model';
 import type { ApiResponse, Handler } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
 import { textResponse } from '../responses.ts';
@@ -32,12 +33,13 @@ export function limitRequests(
     count(context, -1);
     return releaseSeat(response, context.seat);
   };
-  const reject = (error: unknown, context: AuthenticatedContext): ApiResponse => {
-    if (!(error instanceof FlowRejectedError)) throw error;
-    measures.rejected(kindOfRequest(context), context);
-    return textResponse(context.auditId, 429, 'Too many requests, please try again later.\n', { 'retry-after': '1' });
+  const reject = (error: unknown, context: AuthenticatedContext): ApiResponse | Promise<ApiResponse> => {
+    if (error instanceof FlowRejectedError) measures.rejected(kindOfRequest(context), context);
+    else if (!isRefusal(error)) throw error;
+    const held = context.flow && control.holdRefusal(context.flow, context.call);
+    return chain(held, () => answerRefused(error, context));
   };
-  const failed = (error: unknown, context: SeatedContext): ApiResponse => {
+  const failed = (error: unknown, context: SeatedContext): ApiResponse | Promise<ApiResponse> => {
     count(context, -1);
     context.seat.release();
     return reject(error, context);
@@ -50,7 +52,7 @@ export function limitRequests(
     const flow = control.classify(context);
     context.flow = flow;
     context.request.takeTurnsAs(context.user.name);
-    if (context.info.verb === 'watch') return next(context);
+    if (context.info.verb === 'watch') return settle(next, context, unchanged, reject);
     // Every wait of a request is bounded by its deadline, its client or the timeout for slow bodies, so every seat is
     // released.
     const seats = control.acquire(flow, context, seatsOf(context), context.call);
@@ -64,6 +66,16 @@ export function limitRequests(
 }
 
 type SeatedContext = AuthenticatedContext & { readonly seat: FlowSeats };
+
+function answerRefused(error: unknown, { auditId }: AuthenticatedContext): ApiResponse {
+  if (!(error instanceof FlowRejectedError)) throw error;
+  return textResponse(auditId, 429, 'Too many requests, please try again later.\n', { 'retry-after': '1' });
+}
+
+const unchanged = (response: ApiResponse): ApiResponse => response;
+
+/** By a limit of a later stage, as for events and watches. */
+const isRefusal = (error: unknown): boolean => error instanceof StatusError && error.code === 429;
 
 /** All other verbs count as mutating, as in kube-apiserver. */
 const kindOfRequest = ({ info }: AuthenticatedContext): RequestKind =>
