@@ -70,12 +70,22 @@ function* partsOf(schema: Schema, value: unknown, isKept: boolean): Generator<Pa
     yield* partsOf(schema.otherwise.schema, value, isKept);
   const memberOf = membersOf(schema, value, isKept);
   if (!memberOf) return;
-  for (const [step, member] of Array.isArray(value) ? value.entries() : Object.entries(Object(value)))
-    if (Array.isArray(member) || isJsonObject(member)) {
-      const part = memberOf(String(step));
+  if (Array.isArray(value)) {
+    for (const [step, member] of value.entries()) {
+      const part = isContainer(member) && memberOf(String(step));
       if (part) yield { step, value: member, ...part };
     }
+    return;
+  }
+  if (!isJsonObject(value)) return;
+  for (const step in value) {
+    const member = value[step];
+    const part = isContainer(member) && memberOf(step);
+    if (part) yield { step, value: member, ...part };
+  }
 }
+
+const isContainer = (value: unknown): value is object => Array.isArray(value) || isJsonObject(value);
 
 type FindMember = (name: string) => Pick<Part, 'inner' | 'by' | 'isKept'> | undefined;
 

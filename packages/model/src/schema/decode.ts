@@ -1,5 +1,5 @@
 import { getOwn, setOwn, unreachable } from '@cluster-apiserver/base';
-import { isJsonObject, type JsonObject } from '../json/json-object.ts';
+import { isJsonObject, type JsonObject, requireObject } from '../json/json-object.ts';
 import { isRawNumber } from '../json/raw-number.ts';
 import { formatPath, type Path, Problems, type Step } from '../problems.ts';
 import { StatusError } from '../status.ts';
@@ -332,7 +332,7 @@ export class Decoder {
     if (typeof value !== 'object' || value === null) return value === 0 ? 0 : value;
     if (Array.isArray(value)) return this.#freeList(value, contents);
     if (isRawNumber(value)) return decodeNumber(value, this.#fail);
-    if (contents === 'owned') return this.#freeObject(value);
+    if (contents === 'owned') return this.#freeObject(requireObject(value));
     const unknown = Object.keys(value).sort();
     for (const name of unknown) this.#reportUnknown(name);
     return unknown.length === 0 ? value : {};
@@ -346,20 +346,20 @@ export class Decoder {
   }
 
   /** What is canonical already is not copied: V8 makes objects of many members slowly. */
-  #freeObject(value: object): object {
-    const members = Object.entries(value);
-    let isCanonical = true;
+  #freeObject(value: JsonObject): object {
+    let changed: Map<string, unknown> | undefined;
+    let isSorted = true;
     let previous = '';
-    for (const member of members) {
-      const [name, held] = member;
-      const kept = this.#freeAt(name, held, 'owned');
-      if (name < previous || !Object.is(kept, held)) isCanonical = false;
+    for (const name in value) {
+      const kept = this.#freeAt(name, value[name], 'owned');
+      if (!Object.is(kept, value[name])) (changed ??= new Map()).set(name, kept);
+      if (name < previous) isSorted = false;
       previous = name;
-      member[1] = kept;
     }
-    if (isCanonical) return value;
+    if (isSorted && !changed) return value;
     const out: Record<string, unknown> = {};
-    for (const [name, kept] of members.sort(byName)) setOwn(out, name, kept);
+    for (const name of Object.keys(value).sort())
+      setOwn(out, name, changed?.has(name) ? changed.get(name) : value[name]);
     return out;
   }
 
@@ -443,9 +443,6 @@ const isDeclared = (schema: Schema): boolean =>
   schema.type === 'map' || (schema.type === 'object' && !schema.structural);
 
 const typeNames = new Set(['kind', 'apiVersion']);
-
-const byName = ([left]: readonly [string, unknown], [right]: readonly [string, unknown]): number =>
-  left < right ? -1 : left > right ? 1 : 0;
 
 function inOrder(names: string[], first: readonly string[]): readonly string[] {
   names.sort();

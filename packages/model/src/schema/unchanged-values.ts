@@ -1,5 +1,5 @@
 import { getOwn } from '@cluster-apiserver/base';
-import { isJsonObject } from '../json/json-object.ts';
+import { isJsonObject, type JsonObject } from '../json/json-object.ts';
 import { isRawNumber } from '../json/raw-number.ts';
 import { sameJson } from '../json/same-json.ts';
 import { findEntryStep } from './list-entries.ts';
@@ -18,7 +18,7 @@ export class UnchangedValues {
     if (known?.current === current && known) return known.isSame;
     const isSame = Array.isArray(value)
       ? this.#hasEntries(schema, value, current)
-      : this.#hasMembers(schema, value, current);
+      : isJsonObject(value) && this.#hasMembers(schema, value, current);
     this.#known.set(value, { current, isSame });
     return isSame;
   }
@@ -40,17 +40,17 @@ export class UnchangedValues {
     });
   }
 
-  #hasMembers(schema: Schema | undefined, value: object, current: unknown): boolean {
+  #hasMembers(schema: Schema | undefined, value: JsonObject, current: unknown): boolean {
     if (!isJsonObject(current)) return false;
-    const members = Object.entries(value);
     const known = schema?.type === 'object' || schema?.type === 'map' ? schema : undefined;
-    return (
-      members.length === Object.keys(current).length &&
-      members.every(
-        ([name, member]) =>
-          Object.hasOwn(current, name) && this.has(known && memberSchema(known, name), member, current[name]),
-      )
-    );
+    let more = 0;
+    for (const name in value) {
+      if (!Object.hasOwn(current, name)) return false;
+      if (!this.has(known && memberSchema(known, name), value[name], current[name])) return false;
+      more++;
+    }
+    for (const _ in current) more--;
+    return more === 0;
   }
 }
 

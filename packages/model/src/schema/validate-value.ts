@@ -46,9 +46,9 @@ class ValueValidator {
         yield* this.validate(schema.items, entry, before?.(entry), at.at(index));
     } else if (isJsonObject(value) && (schema.type === 'map' || (schema.type === 'object' && schema.structural))) {
       const before = isJsonObject(current) ? current : {};
-      for (const [name, member] of Object.entries(value)) {
+      for (const name in value) {
         const inner = memberSchema(schema, name);
-        if (inner) yield* this.validate(inner, member, getOwn(before, name), at.at(name));
+        if (inner) yield* this.validate(inner, value[name], getOwn(before, name), at.at(name));
       }
     }
   }

@@ -1,4 +1,5 @@
 import type { SyncTask } from '@cluster-apiserver/base';
+import { isObjectOrRawNumber } from '../json/json-object.ts';
 import { jsonMembersMax, jsonValuesMax } from '../json/json-scan.ts';
 import { StatusError } from '../status.ts';
 
@@ -39,25 +40,30 @@ export function requireBoundedMembers(
 }
 
 /**
- * Counts as in the text: the containers and the commas in them. Stops as soon as there are more than `max`. An object with
- * more than `membersMax` members counts as infinitely many.
+ * Counts as in the text: the containers and the commas in them. Stops as soon as there are more than `max`. An object whose
+ * members are more than `membersMax` before that counts as infinitely many.
  */
 export function countValues(
   value: unknown,
   max = Number.POSITIVE_INFINITY,
   membersMax = Number.POSITIVE_INFINITY,
 ): number {
-  if (typeof value !== 'object' || value === null) return 0;
-  const isList = Array.isArray(value);
-  const members: readonly unknown[] = isList ? value : Object.values(value);
-  if (!isList && members.length > membersMax) return Number.POSITIVE_INFINITY;
-  // The container stands for the comma that its first member lacks; a number that is kept as text counts as one, too.
-  let count = Math.max(1, members.length);
-  for (let at = 0; at < members.length && count <= max; at++) {
-    const member = members[at];
-    if (typeof member === 'object') count += countValues(member, max - count, membersMax);
+  if (Array.isArray(value)) {
+    let count = value.length;
+    for (let at = 0; at < value.length && count <= max; at++) count += countValues(value[at], max - count, membersMax);
+    return Math.max(1, count);
   }
-  return count;
+  if (!isObjectOrRawNumber(value)) return 0;
+  let members = 0;
+  let inner = 0;
+  for (const name in value) {
+    if (++members > membersMax) return Number.POSITIVE_INFINITY;
+    if (members + inner > max) break;
+    const member = value[name];
+    if (typeof member === 'object') inner += countValues(member, max - members - inner, membersMax);
+  }
+  // The container stands for the comma that its first member lacks; a number that is kept as text counts as one, too.
+  return Math.max(1, members) + inner;
 }
 
 /** Values that are counted in one step, a fraction of a millisecond. */
@@ -69,6 +75,7 @@ function* countInSteps(value: object, max: number, membersMax: number): SyncTask
   if (few <= valuesPerStep || few === Number.POSITIVE_INFINITY) return few;
   yield;
   const members: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
+  if (!Array.isArray(value) && members.length > membersMax) return Number.POSITIVE_INFINITY;
   let count = members.length;
   let countOfStep = 0;
   for (let at = 0; at < members.length && count <= max; at++) {
