@@ -8,10 +8,10 @@ import { rawNumber } from './raw-number.ts';
 const written = (value: unknown): string => runSync(joinTexts(jsonTexts(value)));
 
 const large = [
-  Array.from({ length: 2_000 }, (_, at) => at),
-  Object.fromEntries(Array.from({ length: 2_000 }, (_, at) => [`k"${at}`, at % 3 === 0 ? undefined : 'ä'])),
+  Array.from({ length: 8_000 }, (_, at) => at),
+  Object.fromEntries(Array.from({ length: 8_000 }, (_, at) => [`k"${at}`, at % 3 === 0 ? undefined : 'ä'])),
   Array.from({ length: 40 }, () => ({ a: Array.from({ length: 300 }, () => ({ b: null })), c: [undefined, {}, []] })),
-  { numbers: Array.from({ length: 600 }, () => rawNumber('12345678901234567890')) },
+  { numbers: Array.from({ length: 2_400 }, () => rawNumber('12345678901234567890')) },
 ];
 
 test('large values are written in pieces as JSON.stringify writes them', () => {
