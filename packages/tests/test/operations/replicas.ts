@@ -16,6 +16,8 @@ import { until } from '@cluster-apiserver/testkit/until';
 import { type Client, type Credentials, http1Client } from '../fault/client.ts';
 
 export interface Replicas extends Credentials {
+  /** Of the user "user", who has no rights. */
+  readonly userToken: string;
   readonly all: readonly Replica[];
   /** The load balancer of `npm start`. */
   readonly front: string;
@@ -71,6 +73,7 @@ const program = path.resolve(import.meta.dirname, '../../../server/dist/main.js'
 /** On a busy machine. */
 const startMs = 60_000;
 const token = 'token-of-an-administrator';
+const userToken = 'token-of-a-user';
 export const encryptionFile = 'encryption.yaml';
 
 export async function startReplicas({
@@ -96,7 +99,7 @@ export async function startReplicas({
     const ca = Buffer.from(authority.certificate);
     const shared = [
       '--bind-address=127.0.0.1',
-      `--token-auth-file=${write('tokens.csv', `${token},admin,1,"system:masters"\n`)}`,
+      `--token-auth-file=${write('tokens.csv', `${token},admin,1,"system:masters"\n${userToken},user,2\n`)}`,
       '--service-account-issuer=https://issuer.example.com',
       '--encryption-provider-config-automatic-reload=true',
       '--etcd-compaction-interval=0',
@@ -136,7 +139,7 @@ export async function startReplicas({
     cleanup.defer('front', () => ended(front, 'SIGKILL'));
     const url = `https://127.0.0.1:${port}`;
     await untilReady(url, { ca, token });
-    return { all, front: url, issueServing, ca, token, encryption: Buffer.from(encryption), stop };
+    return { all, front: url, issueServing, ca, token, userToken, encryption: Buffer.from(encryption), stop };
   } catch (error) {
     await stop();
     throw error;

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { CleanupStack, requireValue } from '@cluster-apiserver/base';
-import { startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { CleanupStack, requireValue, systemClock as clock } from '@cluster-apiserver/base';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { until } from '@cluster-apiserver/testkit/until';
 import { describeIf } from '../describe-if.ts';
+import { loadReplicas } from './replica-load.ts';
 import { type Replica, type Replicas, startReplicas } from './replicas.ts';
 
 // Two versions side by side on one etcd, as during an upgrade. `npm run skew -- REVISION` builds the other one.
@@ -10,6 +12,9 @@ import { type Replica, type Replicas, startReplicas } from './replicas.ts';
 const other = process.env.OTHER_SERVER;
 const slowTestMs = 180_000;
 const seenMs = 20_000;
+/** How long both serve a load that is judged, and how many responses there are between two restarts. */
+const loadedMs = repetitions({ ci: 15_000, soak: 600_000 });
+const responsesBetween = 2_000;
 const cleanup = new CleanupStack();
 afterAll(() => cleanup.close((what, error) => console.error(what, error)), slowTestMs);
 
@@ -98,12 +103,13 @@ const samples: readonly Sample[] = [
 ];
 
 describeIf(other !== undefined, 'two versions on one etcd', 'npm run skew tests it', () => {
+  let etcd: RealEtcd;
   let replicas: Replicas;
   let before: Replica;
   let after: Replica;
 
   beforeAll(async () => {
-    const etcd = await startEtcd();
+    etcd = await startEtcd();
     cleanup.defer('etcd', () => etcd.stop());
     replicas = await startReplicas({ etcdEndpoints: etcd.endpoints, replicas: [{ program: other ?? '' }, {}] });
     cleanup.defer('replicas', () => replicas.stop());
@@ -208,6 +214,25 @@ describeIf(other !== undefined, 'two versions on one etcd', 'npm run skew tests 
       }
     },
     slowTestMs,
+  );
+
+  test(
+    'no write and no event is lost while clients use both, and each restarts',
+    async () => {
+      const load = await loadReplicas(replicas, { etcdEndpoints: etcd.endpoints }, cleanup);
+      const endMs = clock.monotonicMs() + loadedMs;
+      for (let round = 0; round < replicas.all.length || clock.monotonicMs() < endMs; round++) {
+        await load.waitForResponses(responsesBetween);
+        const restarted = requireValue(replicas.all[round % replicas.all.length]);
+        await restarted.end('SIGTERM');
+        await load.waitForResponses(responsesBetween);
+        await restarted.start();
+      }
+      const { violations, late } = await load.judge();
+      expect(violations).toEqual([]);
+      expect(late).toEqual([]);
+    },
+    slowTestMs + 2 * loadedMs,
   );
 });
 
