@@ -7,6 +7,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { namespaces, serviceAccountsPath } from './hostile/attack.ts';
@@ -25,7 +26,7 @@ import {
 } from './hostile/report.ts';
 import { seed } from './hostile/seed.ts';
 import { warmUp } from './hostile/warm-up.ts';
-import { collectGarbage } from '../test/hostile/inspector.ts';
+import { collectGarbage, evaluate } from '../test/hostile/inspector.ts';
 import {
   clusterFiles,
   countSlowGets,
@@ -103,6 +104,7 @@ async function measure(attack: (typeof attacks)[number]): Promise<AttackReport> 
     }
   })();
   await Promise.all([nextMessage(load, 'string', prepareMs), nextMessage(politeClient, 'string', prepareMs)]);
+  await evaluate(pid, beginTurns);
   await longestEventLoopDelayMs(files);
   const slowBefore = await countSlowGets(files);
   const processors = measureProcessors(load.pid);
@@ -118,6 +120,7 @@ async function measure(attack: (typeof attacks)[number]): Promise<AttackReport> 
   const polite = await nextMessage<PoliteReport>(politeClient, 'object', stuckMs + overrunMs);
   politeClient.kill('SIGKILL');
   const turnMs = await longestEventLoopDelayMs(files);
+  const turnProcessorMs = (await evaluate(pid, endTurns).catch(() => undefined)) as number | undefined;
   const slowAfter = await countSlowGets(files);
   await rest(pid, before);
   sampling.abort();
@@ -129,6 +132,7 @@ async function measure(attack: (typeof attacks)[number]): Promise<AttackReport> 
     peakMiB,
     after: readProcessState(pid),
     turnMs,
+    turnProcessorMs,
     slowGets: slowBefore &&
       slowAfter && {
         over50Ms: slowAfter.over50Ms - slowBefore.over50Ms,
@@ -140,6 +144,11 @@ async function measure(attack: (typeof attacks)[number]): Promise<AttackReport> 
     logged: errorLines(files.log().slice(loggedBefore)),
   };
 }
+
+/** In the server. */
+const turns = JSON.stringify(fileURLToPath(import.meta.resolve('@cluster-apiserver/testkit/turns')));
+const beginTurns = `globalThis.watchedTurns = process.getBuiltinModule('module').createRequire(${turns})(${turns}).watchTurns(); 0`;
+const endTurns = 'globalThis.watchedTurns.end()[0]?.processorMs ?? 0';
 
 /** The returned function says how much processor time each process has used since. */
 function measureProcessors(attackerPid: number | undefined): () => UseOfAttack {

@@ -1,4 +1,4 @@
-import { type Clock, largeBytesMin, runTask, toSyncTask } from '@cluster-apiserver/base';
+import { type Clock, largeBytesMin, runTask, type SyncTask } from '@cluster-apiserver/base';
 import type { CustomResourceDefinition } from '@cluster-apiserver/kinds';
 import type { ApiSnapshot, Resource, StoredObject } from '@cluster-apiserver/registry';
 import { requireKind } from '../object-of-kind.ts';
@@ -17,11 +17,14 @@ export const kindsOfDefinitions = ({ stored }: ApiSnapshot): ReadonlyMap<string 
 export const definitionOf = ({ object }: StoredObject): CustomResourceDefinition =>
   requireKind(object, 'CustomResourceDefinition');
 
-const parse = toSyncTask(definitionOf);
+/** In steps, unless it is in memory. */
+export function* decodeDefinition(item: StoredObject): SyncTask<CustomResourceDefinition> {
+  return requireKind(yield* item.decode(), 'CustomResourceDefinition');
+}
 
-/** A large definition is parsed in a time slice of its own, unless it is in memory. */
+/** A large definition is decoded in time slices of its own. */
 export const readDefinition = (
   clock: Clock,
   item: StoredObject,
 ): CustomResourceDefinition | Promise<CustomResourceDefinition> =>
-  runTask(clock, undefined, parse(item), item.json.length >= largeBytesMin);
+  runTask(clock, undefined, decodeDefinition(item), item.json.length >= largeBytesMin);

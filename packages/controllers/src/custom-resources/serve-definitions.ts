@@ -21,7 +21,7 @@ import { itemKey, type Revision, revision, textOfItemKey } from '@cluster-apiser
 import type { Log } from '@cluster-apiserver/telemetry';
 import { followAll, itemsWithin } from '../memory.ts';
 import { RetryQueue } from '../retry-queue.ts';
-import { readDefinition } from './kind-of-definition.ts';
+import { decodeDefinition, readDefinition } from './kind-of-definition.ts';
 
 export interface ServeDefinitionsOptions {
   readonly api: ServedApi;
@@ -43,6 +43,8 @@ interface Served {
   /** A hash of what the kind was made of. */
   readonly source: string;
   readonly uid: string;
+  /** The latest state of the definition, of which the kind's documents are made. */
+  readonly latest: { item: StoredObject };
 }
 
 export class ServedDefinitions {
@@ -195,11 +197,16 @@ export class ServedDefinitions {
       definition.metadata.deletionTimestamp !== undefined || hasCondition(definition, 'Terminating');
     const source = await runTask(clock, undefined, sourceOf(definition, isTerminating));
     if (this.#definitions.collection.get(key) !== item) return;
-    if (served?.source === source) return;
-    const conversion = conversionOf(definition);
-    const kind = await runTask(clock, undefined, customKind(definition, { isTerminating, conversion }), true);
+    if (served?.source === source) {
+      served.latest.item = item;
+      return;
+    }
+    const latest = { item };
+    const readAgain = (): SyncTask<CustomResourceDefinition> => decodeDefinition(latest.item);
+    const options = { isTerminating, conversion: conversionOf(definition), readAgain };
+    const kind = await runTask(clock, undefined, customKind(definition, options), true);
     if (this.#definitions.collection.get(key) !== item) return;
-    this.#served.set(key, { kind, source, uid: item.uid });
+    this.#served.set(key, { kind, source, uid: item.uid, latest });
     try {
       await (served ? api.replace(kind) : api.add(kind));
     } catch (error) {

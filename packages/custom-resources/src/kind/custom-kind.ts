@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { requireValue, type SyncTask } from '@cluster-apiserver/base';
+import { requireValue, type SyncTask, toSyncTask } from '@cluster-apiserver/base';
 import { Problems } from '@cluster-apiserver/model';
 import { structuralForm } from '@cluster-apiserver/model/codec';
 import { increment, jsonTexts, sameJson } from '@cluster-apiserver/model/json';
@@ -31,6 +31,7 @@ import { compileRules } from '../rules/compile-rules.ts';
 import type { RuleNode } from '../rules/rule-node.ts';
 import { validateRules } from '../rules/validate-rules.ts';
 import { compileSchema } from '../schema/compile-schema.ts';
+import type { JsonSchema } from '../schema/json-schema.ts';
 import { findJsonPath, type JsonPath } from '../json-path.ts';
 import { columnsOf } from './columns.ts';
 import type { Definition, DefinedVersion, ScalePaths } from './definition.ts';
@@ -49,12 +50,21 @@ export interface CustomKindOptions {
   readonly isTerminating?: boolean;
   /** By the webhook of the definition; absent if it has none. */
   readonly conversion?: BatchConversion | undefined;
+  /**
+   * Reads the definition again, for what only its OpenAPI documents say. Parsed, a schema takes three times the memory of its
+   * text, so the kind does not keep it.
+   */
+  readonly readAgain?: () => SyncTask<Definition>;
 }
+
+/** Apart from the kind, whose functions would otherwise keep the definition, too. */
+const keep = (definition: Definition) => () => given(definition);
+const given = toSyncTask((definition: Definition) => definition);
 
 /** Makes the kind of a valid definition whose names are accepted, in steps. */
 export function* customKind(
   definition: Definition,
-  { isTerminating = false, conversion }: CustomKindOptions = {},
+  { isTerminating = false, conversion, readAgain = keep(definition) }: CustomKindOptions = {},
 ): SyncTask<Kind> {
   const { group, scope, versions } = definition.spec;
   const { plural, singular, shortNames = [], kind, listKind, categories } = definition.status.acceptedNames;
@@ -76,7 +86,7 @@ export function* customKind(
     ...(isTerminating && { isTerminating }),
     unknownSelectorField: (name: string) => `field label not supported: ${name}`,
   };
-  const stored = yield* versionOf(common, storage, all);
+  const stored = yield* versionOf(common, storage, all, readAgain);
   yield;
   const shape = yield* shapeOf(storage, all, conversion);
   yield;
@@ -107,7 +117,7 @@ export function* customKind(
   const whole = addOwn(stored);
   for (const version of all) {
     if (version === storage) continue;
-    const other = yield* versionOf(common, version, all);
+    const other = yield* versionOf(common, version, all, readAgain);
     if (conversion) addOwn(other);
     else versionsOfKind.push(validatingInItself(other, whole));
   }
@@ -118,18 +128,24 @@ export function* customKind(
 type Common = KindOptions<KubeObject> &
   Pick<Kind, 'group' | 'plural' | 'kind' | 'singular' | 'listKind' | 'isCustom' | 'categories' | 'storedAs'>;
 
-function* versionOf(common: Common, declared: DefinedVersion, all: readonly DefinedVersion[]): SyncTask<ApiVersion> {
+function* versionOf(
+  common: Common,
+  declared: DefinedVersion,
+  all: readonly DefinedVersion[],
+  readAgain: () => SyncTask<Definition>,
+): SyncTask<ApiVersion> {
   const { group, kind, plural, listKind } = common;
   const version = declared.name;
-  const described = declared.schema?.openAPIV3Schema ?? {};
+  const described = schemaOf(declared);
   const compiled = yield* compileSchema(described);
   // Those of a valid definition have no problems.
   const rules = yield* compileRules(compiled, new Problems());
   const selectable = (declared.selectableFields ?? []).map(({ jsonPath }) => jsonPath.slice(1));
   const names = { group, version, kind };
+  const description = described.description ?? '';
   const schema: ObjectSchema<KubeObject> = {
     ...compiled,
-    publication: publicationOfKind(names, described, selectable),
+    publication: publicationOfKind(names, { description, selectable }, () => readSchema(readAgain, version)),
   };
   const ofList = publicationOfList(
     { group, version, kind: listKind },
@@ -143,7 +159,7 @@ function* versionOf(common: Common, declared: DefinedVersion, all: readonly Defi
     ...common,
     version,
     apiVersion,
-    description: described.description ?? '',
+    description,
     schema,
     listSchema: { ...listOf(schema, { group, version, kind: listKind }, plural), publication: ofList },
     hasProtobuf: false,
@@ -170,6 +186,15 @@ function* versionOf(common: Common, declared: DefinedVersion, all: readonly Defi
     validateInSteps: (written, current, problems, { subresource, warn }) =>
       validateObject({ schema, scale, rules }, written, current, subresource === 'status', problems, warn),
   };
+}
+
+const schemaOf = ({ schema }: DefinedVersion): JsonSchema => schema?.openAPIV3Schema ?? {};
+
+/** Of a version that the definition may have lost meanwhile. */
+function* readSchema(readAgain: () => SyncTask<Definition>, name: string): SyncTask<JsonSchema> {
+  const { spec } = yield* readAgain();
+  const version = spec.versions?.find((one) => one.name === name);
+  return version ? schemaOf(version) : {};
 }
 
 /** Names the highest version above it that is served and not deprecated. */

@@ -41,21 +41,15 @@ const metadataOf = (dialect: Dialect): Published => referenceTo(`${metaName}.Obj
 /** How the schema of a version is published: as its definition has it, and with what every object has. */
 export const publicationOfKind = (
   names: GroupVersionKind,
-  schema: JsonSchema,
-  selectable: readonly string[],
+  { description, selectable }: { readonly description: string; readonly selectable: readonly string[] },
+  readSchema: () => SyncTask<JsonSchema>,
 ): Publication => ({
-  ...publicationOf(names, schema.description ?? ''),
-  document: (dialect) => publishKind(names, schema, selectable, dialect),
+  ...publicationOf(names, description),
+  *document(dialect) {
+    const schema = yield* readSchema();
+    return { ...(yield* documentOf(schema, dialect)), ...extensionsOf(names, selectable) };
+  },
 });
-
-function* publishKind(
-  names: GroupVersionKind,
-  schema: JsonSchema,
-  selectable: readonly string[],
-  dialect: Dialect,
-): SyncTask<Published> {
-  return { ...(yield* documentOf(schema, dialect)), ...extensionsOf(names, selectable) };
-}
 
 export const publicationOfList = (
   names: GroupVersionKind,

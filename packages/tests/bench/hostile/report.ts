@@ -34,6 +34,8 @@ export interface AttackReport {
   readonly after: ProcessState | undefined;
   /** The longest delay of the server's event loop; undefined if the server did not report it. */
   readonly turnMs: number | undefined;
+  /** The most processor time of one turn, with V8's collections in it; undefined if the server did not respond. */
+  readonly turnProcessorMs: number | undefined;
   /** Gets that took longer than the goals inside the server, from its histogram. The attack's gets count, too. */
   readonly slowGets: SlowGets | undefined;
   readonly use: UseOfAttack;
@@ -45,10 +47,11 @@ export interface AttackReport {
   readonly logged: readonly string[];
 }
 
-/** The goals of issue 14. */
 const goals = {
   maxMs: 100,
   p99Ms: 50,
+  /** Of processor time: how long the machine's other processes stop a turn says nothing about the server. */
+  turnMs: 20,
   growthMiB: 100,
   /** Memory that may remain: the heap keeps part of its growth for reuse. */
   remainingMiB: 50,
@@ -61,7 +64,8 @@ export const isRestored = (before: ProcessState, after: ProcessState): boolean =
   after.descriptors - before.descriptors <= goals.remainingDescriptors;
 
 /** Describes each missed goal; empty if the server met all of them. */
-export function missedGoals({ polite, before, peakMiB, after, logged, attacker }: AttackReport): string[] {
+export function missedGoals(report: AttackReport): string[] {
+  const { polite, turnProcessorMs = 0, before, peakMiB, after, logged, attacker } = report;
   const errors = Object.entries(polite.errors).map(([what, times]) => `${times} x ${what}`);
   return [
     ...(after ? [] : ['process ended']),
@@ -70,6 +74,7 @@ export function missedGoals({ polite, before, peakMiB, after, logged, attacker }
     ...(polite.answered === 0 ? ['nothing answered'] : []),
     ...(polite.maxMs > goals.maxMs ? [`max ${polite.maxMs.toFixed(0)} ms`] : []),
     ...(polite.p99Ms > goals.p99Ms ? [`p99 ${polite.p99Ms.toFixed(0)} ms`] : []),
+    ...(turnProcessorMs > goals.turnMs ? [`a turn of ${turnProcessorMs.toFixed(0)} ms`] : []),
     ...(peakMiB - before.residentMiB > goals.growthMiB ? [`+${(peakMiB - before.residentMiB).toFixed(0)} MiB`] : []),
     ...(after && after.residentMiB - before.residentMiB > goals.remainingMiB
       ? [`+${(after.residentMiB - before.residentMiB).toFixed(0)} MiB kept`]
@@ -82,12 +87,12 @@ export function missedGoals({ polite, before, peakMiB, after, logged, attacker }
 }
 
 export const tableHead = [
-  '| attack | polite answers | errors | p50 ms | p99 ms | max ms | own delay ms | control p99, max ms | server over 50, 100 ms | turn ms | core shares: server, its other threads, its waits, store, attacker | RSS before, peak, after MiB | fds before, after | attacker | goal |',
+  '| attack | polite answers | errors | p50 ms | p99 ms | max ms | own delay ms | control p99, max ms | server over 50, 100 ms | turn: delay, processor ms | core shares: server, its other threads, its waits, store, attacker | RSS before, peak, after MiB | fds before, after | attacker | goal |',
   '|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|',
 ].join('\n');
 
 export function tableRow(report: AttackReport): string {
-  const { name, polite, before, peakMiB, after, turnMs, slowGets, use, control, attacker = {} } = report;
+  const { name, polite, before, peakMiB, after, slowGets, use, control, attacker = {} } = report;
   const missed = missedGoals(report);
   const cells = [
     name,
@@ -99,7 +104,7 @@ export function tableRow(report: AttackReport): string {
     polite.ownDelayMs.toFixed(1),
     control ? `${control.p99Ms.toFixed(1)}, ${control.maxMs.toFixed(0)}` : '-',
     slowGets ? `${slowGets.over50Ms}, ${slowGets.over100Ms}` : '-',
-    turnMs?.toFixed(0) ?? '-',
+    [report.turnMs, report.turnProcessorMs].map((ms) => ms?.toFixed(0) ?? '-').join(', '),
     [use.server.main, use.server.otherThreads, use.server.waiting, total(use.store), total(use.attacker)]
       .map((share) => share.toFixed(2))
       .join(', '),

@@ -9,20 +9,42 @@ const defaultPort = 9229;
  * Makes the process collect all its garbage, which V8 often leaves while a process is idle. Then its memory is what it
  * really keeps. Returns the MiB in its heap.
  */
-export async function collectGarbage(pid: number, port = defaultPort): Promise<number> {
-  const socket = new WebSocket(await inspectorOf(pid, port));
-  await once(socket, 'open');
-  try {
-    const { result } = (await call(socket, 'Runtime.evaluate', { expression: 'process.pid' })) as {
-      readonly result: { readonly value: number };
-    };
-    if (result.value !== pid) throw new Error(`the inspector belongs to process ${result.value}, not to ${pid}`);
+export const collectGarbage = (pid: number, port = defaultPort): Promise<number> =>
+  withInspector(pid, port, async (socket) => {
     await call(socket, 'HeapProfiler.collectGarbage');
     const usage = (await call(socket, 'Runtime.getHeapUsage')) as { readonly usedSize: number };
     return usage.usedSize / 2 ** 20;
+  });
+
+/** Evaluates an expression in the process. Its value must be one of JSON. */
+export const evaluate = (pid: number, expression: string, port = defaultPort): Promise<unknown> =>
+  withInspector(pid, port, (socket) => valueOf(socket, expression));
+
+async function withInspector<Value>(
+  pid: number,
+  port: number,
+  use: (socket: WebSocket) => Promise<Value>,
+): Promise<Value> {
+  const socket = new WebSocket(await inspectorOf(pid, port));
+  await once(socket, 'open');
+  try {
+    const found = await valueOf(socket, 'process.pid');
+    if (found !== pid) throw new Error(`the inspector belongs to process ${String(found)}, not to ${pid}`);
+    return await use(socket);
   } finally {
     socket.close();
   }
+}
+
+async function valueOf(socket: WebSocket, expression: string): Promise<unknown> {
+  const { result, exceptionDetails } = (await call(socket, 'Runtime.evaluate', {
+    ...{ expression, returnByValue: true, awaitPromise: true },
+  })) as {
+    readonly result: { readonly value?: unknown; readonly description?: string };
+    readonly exceptionDetails?: unknown;
+  };
+  if (exceptionDetails !== undefined) throw new Error(`${expression}: ${result.description}`);
+  return result.value;
 }
 
 async function inspectorOf(pid: number, port: number): Promise<string> {
