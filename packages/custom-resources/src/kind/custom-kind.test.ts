@@ -1,11 +1,12 @@
-import { requireValue, runSync } from '@cluster-apiserver/base';
+import { requireValue, runSync, toSyncTask } from '@cluster-apiserver/base';
 import { describe, expect, test } from '@jest/globals';
+import { countReachable } from '@cluster-apiserver/testkit/garbage';
 import { formatPath, Problems } from '@cluster-apiserver/model';
 import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
 import { decode } from '@cluster-apiserver/model/schema';
 import type { JsonSchema } from '../schema/json-schema.ts';
 import { customKind } from './custom-kind.ts';
-import type { DefinedVersion } from './definition.ts';
+import type { DefinedVersion, Definition } from './definition.ts';
 
 const kindOf = (
   schema: JsonSchema,
@@ -17,6 +18,17 @@ const kindOf = (
   const spec = { group: 'workshop.example', scope: 'Namespaced', names, versions: [v1, ...others] };
   return runSync(customKind({ spec, status: { acceptedNames: names } }));
 };
+/** A definition of its own, as if it had been decoded. */
+const decodedDefinition = (group: string): Definition => {
+  const names = { plural: 'lamps', singular: 'lamp', kind: 'Lamp', listKind: 'LampList' };
+  const schema = { openAPIV3Schema: specOf({ color: { type: 'string', description: 'What one sees.' } }) };
+  const versions = [{ name: 'v1', served: true, storage: true, schema }];
+  return {
+    spec: { group, scope: 'Namespaced', names, versions },
+    status: { acceptedNames: names },
+  };
+};
+const readAgain = toSyncTask(decodedDefinition);
 const specOf = (properties: Readonly<Record<string, JsonSchema>>): JsonSchema => ({
   type: 'object',
   properties: { spec: { type: 'object', properties } },
@@ -29,6 +41,22 @@ const lamp = (spec: object, metadata: object = {}): KubeObject => ({
 });
 const stored = (kind: Kind, value: object): string =>
   kind.storage.form.renew(Buffer.from(JSON.stringify(value)), kind).value.toString();
+
+test('a kind keeps no parsed schema: its documents are made of the definition as it is read again', async () => {
+  const schemas: WeakRef<object>[] = [];
+  const kind = ((): Kind => {
+    const definition = decodedDefinition('workshop.example');
+    schemas.push(new WeakRef(definition.spec.versions?.[0]?.schema?.openAPIV3Schema ?? {}));
+    return runSync(customKind(definition, { readAgain: () => readAgain('workshop.example') }));
+  })();
+  expect(await countReachable(schemas)).toBe(0);
+  const dialect = { references: '#/', describedReferences: false };
+  const published = runSync(requireValue(kind.schema.publication?.document)(dialect));
+  expect(published.properties?.['spec']?.properties?.['color']).toEqual({
+    type: 'string',
+    description: 'What one sees.',
+  });
+});
 
 test('values of kube-apiserver are read: members in another order, and a line break at the end', () => {
   const kind = kindOf(specOf({ color: { type: 'string' } }));

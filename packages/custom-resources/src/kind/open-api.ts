@@ -45,11 +45,17 @@ export const publicationOfKind = (
   readSchema: () => SyncTask<JsonSchema>,
 ): Publication => ({
   ...publicationOf(names, description),
-  *document(dialect) {
-    const schema = yield* readSchema();
-    return { ...(yield* documentOf(schema, dialect)), ...extensionsOf(names, selectable) };
-  },
+  document: (dialect) => publishKind(names, selectable, readSchema, dialect),
 });
+
+function* publishKind(
+  names: GroupVersionKind,
+  selectable: readonly string[],
+  readSchema: () => SyncTask<JsonSchema>,
+  dialect: Dialect,
+): SyncTask<Published> {
+  return { ...(yield* documentOf(yield* readSchema(), dialect)), ...extensionsOf(names, selectable) };
+}
 
 export const publicationOfList = (
   names: GroupVersionKind,
