@@ -3,7 +3,8 @@
  * have limits per namespace and source, and an etcd of their own, which answers or stands still, or that of all kinds.
  * Everything shares the cores.
  *
- *   node --conditions=source packages/tests/bench/event-flood.ts [seconds, 60] [events a second, 20000] [own|stopped|shared]
+ *   node --conditions=source packages/tests/bench/event-flood.ts [seconds, 60] [events a second, 20000]
+ *     [own|stopped|shared] [events a second that a namespace may have, 500]
  */
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -23,11 +24,14 @@ const counted = ['201', '429', '503', '504'];
 const politeClients = 8;
 const accounts = '/api/v1/namespaces/polite/serviceaccounts';
 
+const [seconds = 60, perSecond = 20_000] = process.argv.slice(2, 4).map(Number);
+const [mode = 'own', admittedPerSecond = 500] = [process.argv[4], ...process.argv.slice(5, 6).map(Number)];
+
 const eventLimits = {
   apiVersion: 'eventratelimit.admission.k8s.io/v1alpha1',
   kind: 'Configuration',
   limits: [
-    { type: 'Namespace', qps: 500, burst: 1_000 },
+    { type: 'Namespace', qps: admittedPerSecond, burst: 2 * admittedPerSecond },
     { type: 'SourceAndObject', qps: 50, burst: 100 },
   ],
 };
@@ -37,8 +41,6 @@ const admissionConfiguration = {
   plugins: [{ name: 'EventRateLimit', configuration: eventLimits }],
 };
 
-const [seconds = 60, perSecond = 20_000] = process.argv.slice(2, 4).map(Number);
-const [mode = 'own'] = process.argv.slice(4);
 await measure();
 
 async function measure(): Promise<void> {

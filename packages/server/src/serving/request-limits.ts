@@ -27,9 +27,6 @@ const waitShare = 4;
 const seatsMax = 10;
 const objectsPerSeat = 100;
 
-/** Without a queue, a write takes so many times as long as the shortest one. */
-const usualCongestion = 2;
-
 /** Some FlowSchemas are compiled in one step of the loop. */
 const schemasPerStep = 16;
 
@@ -113,16 +110,15 @@ function withMissing<Item>(
 }
 
 /**
- * Lists are as expensive as what they read. Writes that queue in etcd delay everything else there, so the longer they take,
- * the fewer run at once: the others wait here, where flows take turns. Other requests take one seat.
+ * Lists are as expensive as what they read. Writes that queue in etcd delay everything else there, so one that takes
+ * twice as long as the shortest takes two seats: the others wait here, where flows take turns. Other requests take one seat.
  */
 function seatsOf(api: LiveApi, { info, served }: Parameters<RequestLimits['seatsOf']>[0]): number {
   const { verb, resource: target } = info;
   if (!served || verb === 'get') return 1;
   const resource = api.current.ofVersion(served);
   if (!resource) return 1;
-  if (verb !== 'list')
-    return Math.min(seatsMax, Math.max(1, Math.round(resource.store.writeCongestion / usualCongestion)));
+  if (verb !== 'list') return Math.min(seatsMax, Math.round(resource.store.writeCongestion));
   if (!resource.collection.isReady) return 1;
   const read = countObjects(resource.collection.view(), target?.namespace);
   return Math.min(seatsMax, Math.max(1, Math.ceil(read / objectsPerSeat)));
