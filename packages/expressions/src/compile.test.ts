@@ -111,7 +111,7 @@ describe('compilation', () => {
     ['user.username.startWith("a")', "undeclared reference to 'startWith'"],
     ['user.username && true', "expected type 'bool' but found 'string'"],
     ['user.username.all(x, true)', 'cannot be range of a comprehension'],
-    ['claims.sub.matches("a(")', '1:20: invalid regular expression'],
+    ['claims.sub.matches("a(")', '1:20: invalid matches argument'],
     ['"a" "b"', '1:5: Syntax error: unexpected \'"b"\''],
     ['user.groups.map(1, 2)', 'argument is not an identifier'],
     ['9223372036854775808', 'invalid int literal'],

@@ -177,13 +177,16 @@ export class Problems {
 const withDetail = (problem: string, detail: string): string => (detail ? `${problem}: ${detail}` : problem);
 
 /** A value in a message is cut here: it is for people, and the client has the whole. */
-const shownCharactersMax = 256;
+const shownCharactersMax = 512;
 
-/** A value in a message, as JSON. */
+/** A value in a message, as JSON; objects and lists as Go writes them, with escapes for what HTML would take for its own. */
 export function formatValue(value: unknown): string {
-  const text = JSON.stringify(truncateValue(value, { nodes: shownCharactersMax })) ?? 'null';
+  const json = JSON.stringify(truncateValue(value, { nodes: shownCharactersMax })) ?? 'null';
+  const text = typeof value === 'object' ? json.replaceAll(/[<>&\u2028\u2029]/g, escapeCharacter) : json;
   return text.length <= shownCharactersMax ? text : `${text.slice(0, shownCharactersMax)}…`;
 }
+
+const escapeCharacter = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
 /** As much of a value as can show: each node and each character of a text takes at least one character. */
 function truncateValue(value: unknown, budget: { nodes: number }): unknown {

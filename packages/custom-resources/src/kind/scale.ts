@@ -131,7 +131,7 @@ function validateReplicas(path: string, value: unknown, problems: Problems): voi
 const replicasMax = 2 ** 31 - 1;
 
 const accessorError = (path: string, value: unknown, wanted: string): string =>
-  `${path} accessor error: ${JSON.stringify(value)} is of the type ${typeof value}, expected ${wanted}`;
+  `${path} accessor error: ${typeof value === 'string' ? value : JSON.stringify(value)} is of the type ${typeof value}, expected ${wanted}`;
 
 const stepsOf = (path: string): readonly string[] => path.split('.').slice(1);
 

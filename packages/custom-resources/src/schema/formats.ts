@@ -74,27 +74,29 @@ function isCidr(text: string): boolean {
   return Number(length) <= bits;
 }
 
-/** Six, eight or twenty bytes, with one separator throughout: of each byte, or, as a dot, of each two. */
+/** Six, eight or twenty bytes, with one separator throughout or none: of each byte, or, as a dot, of each two. */
 function isMac(text: string): boolean {
+  if (text.length > macCharactersMax) return false;
   const separator = /[:.-]/.exec(text)?.[0];
-  if (separator === undefined || text.length > macCharactersMax) return false;
-  const groups = text.split(separator);
+  const groups = separator === undefined ? (text.match(/../gs) ?? []) : text.split(separator);
+  if (separator === undefined && text.length % 2 !== 0) return false;
   const digits = separator === '.' ? 4 : 2;
   const bytes = (groups.length * digits) / 2;
   return [6, 8, 20].includes(bytes) && groups.every((group) => group.length === digits && /^[0-9a-f]+$/i.test(group));
 }
 const macCharactersMax = 59;
 
+/** A name alone has no more than one hyphen, after its first character. */
 function isHostname(text: string): boolean {
   if (text === '' || Buffer.byteLength(text) > 255) return false;
   const labels = text.split('.');
-  const last = labels.at(-1) ?? '';
-  return (
-    labels.every((label) => Buffer.byteLength(label) <= 63 && hostLabel.test(label)) &&
-    (labels.length === 1 || /^[a-zA-Z\p{L}]{2,63}$/u.test(last))
-  );
+  if (labels.some((label) => Buffer.byteLength(label) > 63)) return false;
+  if (labels.length === 1) return hostAlone.test(text);
+  return labels.slice(0, -1).every((label) => hostLabel.test(label)) && topLabel.test(labels.at(-1) ?? '');
 }
+const hostAlone = /^[a-zA-Z0-9\p{S}\p{L}]-?[a-zA-Z0-9\p{S}\p{L}]*$/u;
 const hostLabel = /^[a-zA-Z0-9\p{S}\p{L}](?:[a-zA-Z0-9\p{S}\p{L}-]*[a-zA-Z0-9\p{S}\p{L}])?$/u;
+const topLabel = /^[a-zA-Z\p{L}]{2,63}$/u;
 
 /** An address, or a name and an address in angle brackets. */
 function isEmail(text: string): boolean {

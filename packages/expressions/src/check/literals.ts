@@ -68,7 +68,7 @@ function validateCall(
     case 'matches':
     case 'find':
     case 'findAll':
-      return second ? patterns.findFault(second) : [];
+      return second ? patterns.findFault(second, method && name === 'matches') : [];
     case 'int':
     case 'uint':
     case 'double':

@@ -48,22 +48,26 @@ const countFoldedRanges = (pattern: string): number =>
 export class PatternCheck {
   #unicodeClasses = 0;
 
-  /** Reports an invalid pattern. */
-  findFault(pattern: Node): Fault[] {
+  /** Reports an invalid pattern. Of `matches`, cel-go names the argument only. */
+  findFault(pattern: Node, isOfMatches: boolean): Fault[] {
     if (pattern.kind !== 'literal' || typeof pattern.value !== 'string') return [];
     this.#unicodeClasses += countUnicodeClasses(pattern.value);
     return this.#unicodeClasses > unicodeClassesMax
       ? [{ at: pattern.at, message: `the expression has more than ${unicodeClassesMax} Unicode classes in patterns` }]
-      : findSyntaxFault({ at: pattern.at, pattern: pattern.value });
+      : findSyntaxFault({ at: pattern.at, pattern: pattern.value }, isOfMatches);
   }
 }
 
-function findSyntaxFault({ at, pattern }: { readonly at: number; readonly pattern: string }): Fault[] {
+function findSyntaxFault(
+  { at, pattern }: { readonly at: number; readonly pattern: string },
+  isOfMatches: boolean,
+): Fault[] {
   try {
     compilePattern(pattern);
     return [];
   } catch (error) {
-    return [{ at, message: `invalid regular expression: ${errorMessage(error)}` }];
+    const message = isOfMatches ? 'invalid matches argument' : `invalid regular expression: ${errorMessage(error)}`;
+    return [{ at, message }];
   }
 }
 

@@ -18,9 +18,9 @@ const faultsMax = 100;
 /** Each fault is shown with its line, so together they could be far larger than the expression. */
 const shownLengthMax = 16_384;
 
-/** One text per fault, up to a bound. */
+/** One text per fault, in the order of their places, up to a bound. */
 export function describeFaults(text: string, faults: readonly Fault[]): string[] {
-  const reported = faults.slice(0, faultsMax);
+  const reported = faults.slice(0, faultsMax).toSorted((one, other) => one.at - other.at);
   const described = reported.map((fault) => describeFault(text, fault, shownLengthMax / reported.length));
   return faults.length > faultsMax
     ? [...described, `${faults.length - faultsMax} more errors were truncated`]

@@ -65,10 +65,7 @@ export function* validateDefinitionSpec(
   validateGroup(spec.group, at.at('group'));
   if (spec.scope === '') at.at('scope').required();
   else at.at('scope').oneOf(spec.scope, ['Cluster', 'Namespaced']);
-  const versions = spec.versions ?? [];
-  yield* validateVersions(versions, current?.spec.versions ?? [], at);
-  if (versions.filter(({ storage }) => storage).length !== 1)
-    at.at('versions').invalid(spec.versions, 'must have exactly one version marked as storage version');
+  yield* validateVersions(spec.versions, current?.spec.versions ?? [], at);
   requireNames(spec.names, at.at('names'));
   validateNames(spec.names, at.at('names'));
   if (spec.preserveUnknownFields)

@@ -19,11 +19,12 @@ type Part = keyof typeof parts;
 const versionsMax = 100;
 /** `before`: as they are stored. */
 export function* validateVersions(
-  versions: readonly DefinitionVersion[],
+  versions: readonly DefinitionVersion[] | undefined,
   before: readonly DefinitionVersion[],
   problems: Problems,
 ): SyncTask<void> {
-  if (versions.length > versionsMax) problems.at('versions').tooMany(versions.length, versionsMax);
+  if (!versions) problems.at('versions').invalid(versions, noStorageVersion);
+  else if (versions.length > versionsMax) problems.at('versions').tooMany(versions.length, versionsMax);
   else yield* validateAll(versions, before, problems);
 }
 
@@ -44,6 +45,8 @@ function* validateAll(
     const at = problems.at('versions', index);
     const name = dnsWordLabel(version.name);
     if (name.length > 0) at.at('name').invalid(version.name, name.join(','));
+    // kube-apiserver reports the first one by the field of an earlier API version, too.
+    if (name.length > 0 && index === 0) problems.at('version').invalid(version.name, name.join(','));
     names.add(version.name);
     validateWarning(version, at.at('deprecationWarning'));
     const placeOf = (part: Part): Problems | undefined =>
@@ -66,8 +69,27 @@ function* validateAll(
     yield;
   }
   const at = problems.at('versions');
-  if (names.size < versions.length) at.invalid(versions, 'must contain unique version names');
+  const shown = versions.map((version) => shownVersion(version, common));
+  if (names.size < versions.length) at.invalid(shown, 'must contain unique version names');
+  if (versions.filter(({ storage }) => storage).length !== 1) at.invalid(shown, noStorageVersion);
 }
+const noStorageVersion = 'must have exactly one version marked as storage version';
+
+/** As kube-apiserver shows a version: in its own form, where the spec has what all versions have in common. */
+const shownVersion = (version: DefinitionVersion, common: ReadonlySet<Part>): object => {
+  const own = (part: Part): unknown => (common.has(part) ? null : (version[part] ?? null));
+  return {
+    Name: version.name,
+    Served: version.served,
+    Storage: version.storage,
+    Deprecated: version.deprecated ?? false,
+    DeprecationWarning: version.deprecationWarning ?? null,
+    Schema: own('schema'),
+    Subresources: own('subresources'),
+    AdditionalPrinterColumns: own('additionalPrinterColumns'),
+    SelectableFields: own('selectableFields'),
+  };
+};
 
 const hasStatus = ({ subresources }: DefinitionVersion): boolean => subresources?.status !== undefined;
 

@@ -57,7 +57,7 @@ function validateResource(schema: Schema, value: unknown, at: Problems): undefin
 
 function requireText(value: JsonObject, name: string, at: Problems, rule: NameRule): void {
   const text = value[name];
-  if (text === undefined) at.at(name).required('must not be empty');
+  if (text === undefined) at.at(name).required();
   else if (text === '') at.at(name).invalid('', 'must not be empty');
   else if (typeof text === 'string') for (const problem of rule(text)) at.at(name).invalid(text, problem);
 }

@@ -64,8 +64,14 @@ test.each<[string, unknown, string]>([
   ['a text', 'a"b', '"a\\"b"'],
   ['an integer beyond 2^53', rawNumber('9223372036854775807'), '9223372036854775807'],
   ['an object', { a: [1, null, { b: true }] }, '{"a":[1,null,{"b":true}]}'],
-  ['a long list', many(1000, (i) => i), `${JSON.stringify(many(1000, (i) => i)).slice(0, 256)}…`],
-  ['a long text', 'x'.repeat(300), `"${'x'.repeat(255)}…`],
+  [
+    'an object with characters of HTML',
+    { rule: 'a > b && c < d\u2028' },
+    String.raw`{"rule":"a \u003e b \u0026\u0026 c \u003c d\u2028"}`,
+  ],
+  ['a text with characters of HTML', 'a > b', '"a > b"'],
+  ['a long list', many(1000, (i) => i), `${JSON.stringify(many(1000, (i) => i)).slice(0, 512)}…`],
+  ['a long text', 'x'.repeat(600), `"${'x'.repeat(511)}…`],
 ])('%s shows as its JSON, cut', (_, value, shown) => {
   expect(new Problems().invalid(value, 'is wrong').errors[0]?.message).toBe(`Invalid value: ${shown}: is wrong`);
 });
