@@ -217,3 +217,29 @@ describe('A watch', () => {
     expect(seen).toEqual(['ADDED green', 'ADDED red', 'DELETED green']);
   });
 });
+
+describe('An object', () => {
+  beforeAll(async () => {
+    await request('POST', lamps, lamp('fixed'));
+  });
+
+  test.each([
+    [{ kind: 'Other' }, ['kind: Invalid value: "Other": must be Lamp']],
+    [
+      { kind: 'Other', apiVersion: 'x/v1' },
+      ['kind: Invalid value: "Other": must be Lamp', 'apiVersion: Invalid value: "x/v1": must be workshop.example/v1'],
+    ],
+  ])('cannot become one of another kind or version: %j', async (changed, causes) => {
+    const { status, body } = await request('PATCH', `${lamps}/fixed`, changed, 'application/merge-patch+json');
+    const { causes: found } = body['details'] as { readonly causes: readonly Record<string, string>[] };
+    expect([status, ...found.map(({ field, message }) => `${field}: ${message}`)]).toEqual([422, ...causes]);
+  });
+
+  test('that is another one is not deleted, and the conflict names the kind with its group', async () => {
+    const { status, body } = await request('DELETE', `${lamps}/fixed`, { preconditions: { uid: 'x' } });
+    expect([status, body]).toMatchObject([
+      409,
+      { message: expect.stringMatching(/^Operation cannot be fulfilled on Lamp\.workshop\.example "fixed": the UID/) },
+    ]);
+  });
+});

@@ -142,7 +142,15 @@ describe('a spec is refused', () => {
     [
       'with versions of one name',
       withVersions({}, { name: 'v1' }),
-      [expect.stringMatching(/must contain unique version names$/) as never],
+      [expect.stringMatching(/Invalid value: \[\{"Name":"v1",.*must contain unique version names$/) as never],
+    ],
+    [
+      'with a version of a bad name',
+      withVersion({ name: 'V' }),
+      [
+        expect.stringMatching(/^spec.versions\[0\].name: Invalid value: "V"/) as never,
+        expect.stringMatching(/^spec.version: Invalid value: "V"/) as never,
+      ],
     ],
     [
       'with a warning of no deprecated version',

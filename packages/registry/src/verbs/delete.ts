@@ -143,11 +143,15 @@ function requirePreconditions({ kind, served }: Resource, current: Outcome, { pr
 
 /** As in kube-apiserver, this conflict names the kind and not the resource. */
 const preconditionFailed = ({ group, kind }: ApiVersion, name: string, problem: string): StatusError =>
-  new StatusError('Conflict', `Operation cannot be fulfilled on ${kind} "${name}": ${problem}`, {
-    name,
-    ...(group && { group }),
-    kind,
-  });
+  new StatusError(
+    'Conflict',
+    `Operation cannot be fulfilled on ${group ? `${kind}.${group}` : kind} "${name}": ${problem}`,
+    {
+      name,
+      ...(group && { group }),
+      kind,
+    },
+  );
 
 /** The propagation policy is stored as a finalizer, which the garbage collector executes and removes. */
 function finalizersAfter(kind: Kind, finalizers: readonly string[], options: DeleteOptions): string[] {

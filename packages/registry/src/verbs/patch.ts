@@ -72,8 +72,7 @@ function* patchObject(
       { current: shown },
     );
     const { kind = served.kind, apiVersion = served.apiVersion } = decoded;
-    if (kind !== served.kind || apiVersion !== served.apiVersion)
-      throw new WrongTypeError(['kind'], `cannot be changed to ${kind} in version ${JSON.stringify(apiVersion)}`);
+    if (kind !== served.kind || apiVersion !== served.apiVersion) refuseTypeNames(served, name, { kind, apiVersion });
     // The path implies kind and apiVersion, so a patch may leave them out, as a body may.
     const next = decoded.kind && decoded.apiVersion ? decoded : { ...decoded, kind, apiVersion };
     requireName(next, name);
@@ -85,6 +84,20 @@ function* patchObject(
       throw invalid({ group: '', kind: '' }, '', new Problems().at('patch').invalid('', error.message));
     throw error;
   }
+}
+
+/** Objects of custom kinds have a place for each of the names. */
+function refuseTypeNames(
+  served: ApiVersion,
+  name: string,
+  { kind, apiVersion }: { readonly kind: string; readonly apiVersion: string },
+): never {
+  if (!served.isCustom || kind === '')
+    throw new WrongTypeError(['kind'], `cannot be changed to ${kind} in version ${JSON.stringify(apiVersion)}`);
+  const problems = new Problems();
+  if (kind !== served.kind) problems.at('kind').invalid(kind, `must be ${served.kind}`);
+  if (apiVersion !== served.apiVersion) problems.at('apiVersion').invalid(apiVersion, `must be ${served.apiVersion}`);
+  throw invalid({ group: apiVersion.slice(0, Math.max(0, apiVersion.indexOf('/'))), kind }, name, problems);
 }
 
 const withVersion = ({ object, revision }: Outcome): KubeObject => ({

@@ -68,7 +68,7 @@ export function inNamespace(object: KubeObject, namespace: string | undefined): 
 /** Throws unless the object has the name of the URL. */
 export function requireName({ metadata }: KubeObject, name: string): void {
   if (metadata.name === undefined)
-    throw badRequest('the name of the object (based on URL) was undeterminable: name must be provided');
+    throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
   if (metadata.name !== name)
     throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`);
 }
