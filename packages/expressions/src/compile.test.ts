@@ -112,7 +112,7 @@ describe('compilation', () => {
     ['user.username && true', "expected type 'bool' but found 'string'"],
     ['user.username.all(x, true)', 'cannot be range of a comprehension'],
     ['claims.sub.matches("a(")', '1:20: invalid matches argument'],
-    ['"a" "b"', '1:5: Syntax error: unexpected \'"b"\''],
+    ['"a" "b"', '1:5: Syntax error: extraneous input \'"b"\' expecting <EOF>'],
     ['user.groups.map(1, 2)', 'argument is not an identifier'],
     ['9223372036854775808', 'invalid int literal'],
     ['Message{a: 1}', "undeclared reference to 'Message'"],

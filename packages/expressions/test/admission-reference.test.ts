@@ -53,7 +53,6 @@ const differences: readonly (readonly [why: string, expressions: readonly string
       'Object{spec: Object.spec{`dashed-name`: 1}}',
     ],
   ],
-  ['syntax errors have other words', ['object.true', 'object.in', 'Object{in: 1}']],
   [
     'constants are not evaluated when they are compiled',
     [

@@ -30,9 +30,17 @@ export function parse(text: string): Node {
   return new Parser(text).whole();
 }
 
-/** In the words of kube-apiserver, since this is the mistake that people see most. */
-const endedEarly =
-  "Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
+// Faults have the words of kube-apiserver, as far as one of them says what is wrong.
+
+/** What an operand begins with. */
+const operand =
+  "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
+
+const syntaxFault = (at: number, problem: string): SyntaxFault => new SyntaxFault(at, `Syntax error: ${problem}`);
+const mismatched = ({ at, text }: Token, wanted: string): SyntaxFault =>
+  syntaxFault(at, `mismatched input '${text}' expecting ${wanted}`);
+const extraneous = ({ at, text }: Token, wanted: string): SyntaxFault =>
+  syntaxFault(at, `extraneous input '${text}' expecting ${wanted}`);
 
 type Make = (at: number, form: Form) => Node;
 
@@ -46,20 +54,27 @@ const tooDeep = (at: number): SyntaxFault =>
   new SyntaxFault(at, `the expression is nested deeper than ${depthMax} levels`);
 
 class Parser {
+  readonly #source: string;
   readonly #tokens: Iterator<Token>;
   #token: Token;
   /** Brackets do not show in the tree, and still take stack while they are read. */
   #open = 0;
 
   constructor(text: string) {
+    this.#source = text;
     this.#tokens = tokenize(text);
     this.#token = this.#tokens.next().value;
   }
 
   whole(): Node {
     const node = this.#expression();
-    if (this.#token.kind !== 'end') throw this.#unexpected();
-    return node;
+    if (this.#isAtEnd) return node;
+    const surplus = this.#next();
+    throw this.#isAtEnd ? extraneous(surplus, '<EOF>') : mismatched(surplus, '<EOF>');
+  }
+
+  get #isAtEnd(): boolean {
+    return this.#token.kind === 'end';
   }
 
   #expression(): Node {
@@ -108,8 +123,9 @@ class Parser {
     // The smallest int has no positive twin, so the sign belongs to the literal.
     if (text === '-' && times % 2 === 1 && (typeof value === 'bigint' || typeof value === 'number'))
       return this.#member(this.#literal(-value));
-    const operand = this.#member();
-    return times % 2 === 0 ? operand : make(at, { kind: 'call', name: `${text}_`, target: undefined, args: [operand] });
+    if (text === '!' && this.#isAtEnd) throw extraneous(this.#token, operand);
+    const negated = this.#member();
+    return times % 2 === 0 ? negated : make(at, { kind: 'call', name: `${text}_`, target: undefined, args: [negated] });
   }
 
   #member(first?: Node): Node {
@@ -124,25 +140,32 @@ class Parser {
         node = make(at, { kind: 'call', name: optional ? '_[?_]' : '_[_]', target: undefined, args: [node, index] });
       } else if (this.#token.kind === 'sign' && this.#token.text === '{') {
         const name = qualifiedName(node);
-        if (name === undefined) throw this.#unexpected();
+        if (name === undefined) throw mismatched(this.#token, '<EOF>');
         this.#next();
         node = make(at, { kind: 'message', name, fields: this.#until('}', () => this.#messageField(), true) });
       } else return node;
     }
   }
 
-  #afterDot(operand: Node, at: number): Node {
+  #afterDot(node: Node, at: number): Node {
     const optional = this.#accept('?');
     const field = this.#next();
-    if (field.kind !== 'quoted name' && (field.kind !== 'name' || words.has(field.text))) throw this.#unexpected(field);
+    if (!isFieldName(field)) throw this.#noField(field, at, optional);
     const open = this.#token;
     if (optional || field.kind === 'quoted name' || !this.#accept('('))
-      return make(at, { kind: 'select', operand, field: field.text, mode: optional ? 'optional' : 'value' });
+      return make(at, { kind: 'select', operand: node, field: field.text, mode: optional ? 'optional' : 'value' });
     const args = this.#arguments();
     return (
-      expandMacro(make, field.text, operand, args, open.at) ??
-      make(open.at, { kind: 'call', name: field.text, target: operand, args })
+      expandMacro(make, field.text, node, args, open.at) ??
+      make(open.at, { kind: 'call', name: field.text, target: node, args })
     );
+  }
+
+  #noField(found: Token, dotAt: number, optional: boolean): SyntaxFault {
+    if (optional) return mismatched(found, '{IDENTIFIER, ESC_IDENTIFIER}');
+    if (found.kind === 'name' && found.text !== 'in') return mismatched(found, 'IDENTIFIER');
+    const end = found.kind === 'end' ? dotAt + 1 : found.at + found.text.length;
+    return syntaxFault(found.at, `no viable alternative at input '${this.#source.slice(dotAt, end)}'`);
   }
 
   #arguments(): Node[] {
@@ -154,7 +177,7 @@ class Parser {
     if (token.kind === 'literal') return this.#literal(token.value ?? null);
     if (token.kind === 'name') return this.#name();
     if (this.#accept('.')) {
-      if (this.#token.kind !== 'name') throw this.#unexpected();
+      if (this.#token.kind !== 'name') throw this.#noField(this.#token, token.at, false);
       return this.#name('.');
     }
     if (this.#accept('(')) {
@@ -168,8 +191,7 @@ class Parser {
     }
     if (this.#accept('{'))
       return make(token.at, { kind: 'map', entries: this.#until('}', () => this.#mapEntry(), true) });
-    if (token.kind === 'end') throw new SyntaxFault(token.at, endedEarly);
-    throw this.#unexpected();
+    throw mismatched(token, operand);
   }
 
   #literal(value: Value): Node {
@@ -184,7 +206,7 @@ class Parser {
     if (prefix === '' && (text === 'true' || text === 'false'))
       return make(at, { kind: 'literal', value: text === 'true' });
     if (prefix === '' && text === 'null') return make(at, { kind: 'literal', value: null });
-    if (words.has(text)) throw this.#unexpected({ at, kind: 'name', text });
+    if (words.has(text)) throw mismatched({ at, kind: 'name', text }, operand);
     if (reserved.has(text)) throw new SyntaxFault(at, `reserved identifier: ${text}`);
     const open = this.#token;
     if (this.#accept('(')) {
@@ -208,7 +230,7 @@ class Parser {
   #messageField(): MessageField {
     const optional = this.#accept('?');
     const field = this.#next();
-    if (field.kind !== 'quoted name' && (field.kind !== 'name' || words.has(field.text))) throw this.#unexpected(field);
+    if (!isFieldName(field)) throw mismatched(field, "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}");
     this.#expect(':');
     return { optional, name: field.text, value: this.#expression() };
   }
@@ -216,9 +238,13 @@ class Parser {
   #until<T>(end: string, read: () => T, trailingComma: boolean): T[] {
     const all: T[] = [];
     while (!this.#accept(end)) {
-      if (all.length > 0) {
-        this.#expect(',');
-        if (trailingComma && this.#accept(end)) break;
+      if (all.length > 0 && !this.#accept(',')) {
+        this.#expect(end, trailingComma ? `{'${end}', ','}` : undefined);
+        break;
+      }
+      if (all.length > 0 && trailingComma) {
+        if (this.#isAtEnd) this.#expect(end);
+        if (this.#accept(end)) break;
       }
       all.push(read());
     }
@@ -237,16 +263,14 @@ class Parser {
     return found;
   }
 
-  #expect(text: string): void {
-    if (!this.#accept(text)) throw this.#unexpected(this.#token, text);
-  }
-
-  #unexpected({ at, text }: Token = this.#token, wanted?: string): SyntaxFault {
-    return new SyntaxFault(
-      at,
-      wanted === undefined
-        ? `Syntax error: unexpected '${text}'`
-        : `Syntax error: unexpected '${text}' where '${wanted}' belongs`,
-    );
+  #expect(text: string, shown = `'${text}'`): void {
+    if (this.#accept(text)) return;
+    const found = this.#next();
+    // The words of a parser that goes on without this token, or as if the missing one were there.
+    if (found.kind !== 'end' && this.#accept(text)) throw extraneous(found, shown);
+    const mayFollow = text === ':' ? found.kind === 'literal' || found.kind === 'name' : found.kind === 'end';
+    throw mayFollow ? syntaxFault(found.at, `missing '${text}' at '${found.text}'`) : mismatched(found, shown);
   }
 }
+
+const isFieldName = ({ kind, text }: Token): boolean => kind === 'quoted name' || (kind === 'name' && !words.has(text));

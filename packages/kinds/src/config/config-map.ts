@@ -32,8 +32,6 @@ export const configMap = defineKind({
       if (Object.hasOwn(binaryData, key))
         problems.at('data', { key }).invalid(key, 'duplicate of key present in binaryData');
     validateDataKeys(binaryData, problems.at('binaryData'));
-    for (const key in binaryData)
-      if (Object.hasOwn(data, key)) problems.at('binaryData', { key }).invalid(key, 'duplicate of key present in data');
     const size =
       sum(Object.values(data).map((text) => Buffer.byteLength(text))) +
       sum(Object.values(binaryData).map(decodedBytes));
