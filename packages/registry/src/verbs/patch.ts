@@ -86,14 +86,14 @@ function* patchObject(
   }
 }
 
-/** Objects of custom kinds have a place for each of the names. */
+/** Those of custom objects may be of any type, and are refused each at its place. */
 function refuseTypeNames(
   served: ApiVersion,
   name: string,
-  { kind, apiVersion }: { readonly kind: string; readonly apiVersion: string },
+  { kind, apiVersion }: { readonly kind: unknown; readonly apiVersion: unknown },
 ): never {
-  if (!served.isCustom || kind === '')
-    throw new WrongTypeError(['kind'], `cannot be changed to ${kind} in version ${JSON.stringify(apiVersion)}`);
+  if (!served.isCustom || typeof kind !== 'string' || kind === '' || typeof apiVersion !== 'string')
+    throw new WrongTypeError(['kind'], `cannot be changed to ${String(kind)} in version ${JSON.stringify(apiVersion)}`);
   const problems = new Problems();
   if (kind !== served.kind) problems.at('kind').invalid(kind, `must be ${served.kind}`);
   if (apiVersion !== served.apiVersion) problems.at('apiVersion').invalid(apiVersion, `must be ${served.apiVersion}`);
