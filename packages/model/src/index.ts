@@ -9,7 +9,15 @@ export {
   type ResourceAttributes,
   type UserInfo,
 } from './access.ts';
-export { type FieldError, fieldErrorsMax, formatPath, type Path, Problems, type Step } from './problems.ts';
+export {
+  type FieldError,
+  fieldErrorsMax,
+  formatPath,
+  type Path,
+  formatValue,
+  Problems,
+  type Step,
+} from './problems.ts';
 export {
   alreadyExists,
   badRequest,

@@ -230,6 +230,10 @@ describe('An object', () => {
       ['kind: Invalid value: "Other": must be Lamp', 'apiVersion: Invalid value: "x/v1": must be workshop.example/v1'],
     ],
     [{ kind: 1, apiVersion: 2 }, ['patch: Invalid value: "": kind: cannot be changed to 1 in version 2']],
+    [
+      { kind: { toString: 1 } },
+      ['patch: Invalid value: "": kind: cannot be changed to {"toString":1} in version "workshop.example/v1"'],
+    ],
     [{ apiVersion: {} }, ['patch: Invalid value: "": kind: cannot be changed to Lamp in version {}']],
   ])('cannot become one of another kind or version: %j', async (changed, causes) => {
     const { status, body } = await request('PATCH', `${lamps}/fixed`, changed, 'application/merge-patch+json');

@@ -78,8 +78,8 @@ function isCidr(text: string): boolean {
 function isMac(text: string): boolean {
   if (text.length > macCharactersMax) return false;
   const separator = /[:.-]/.exec(text)?.[0];
-  const groups = separator === undefined ? (text.match(/../gs) ?? []) : text.split(separator);
-  if (separator === undefined && text.length % 2 !== 0) return false;
+  if (separator === undefined) return /^(?:[0-9a-f]{12}|[0-9a-f]{16}|[0-9a-f]{40})$/i.test(text);
+  const groups = text.split(separator);
   const digits = separator === '.' ? 4 : 2;
   const bytes = (groups.length * digits) / 2;
   return [6, 8, 20].includes(bytes) && groups.every((group) => group.length === digits && /^[0-9a-f]+$/i.test(group));

@@ -1,5 +1,5 @@
 import { type Call, type SyncTask, type Task } from '@cluster-apiserver/base';
-import { formatPath, invalid, notFound, Problems } from '@cluster-apiserver/model';
+import { formatPath, formatValue, invalid, notFound, Problems } from '@cluster-apiserver/model';
 import type { ApiVersion, KubeObject } from '@cluster-apiserver/model/kind';
 import { withExplicitReset } from '@cluster-apiserver/model/managed-fields';
 import { decodeInSteps, WrongTypeError } from '@cluster-apiserver/model/schema';
@@ -93,7 +93,10 @@ function refuseTypeNames(
   { kind, apiVersion }: { readonly kind: unknown; readonly apiVersion: unknown },
 ): never {
   if (!served.isCustom || typeof kind !== 'string' || kind === '' || typeof apiVersion !== 'string')
-    throw new WrongTypeError(['kind'], `cannot be changed to ${String(kind)} in version ${JSON.stringify(apiVersion)}`);
+    throw new WrongTypeError(
+      ['kind'],
+      `cannot be changed to ${typeof kind === 'string' ? kind : formatValue(kind)} in version ${formatValue(apiVersion)}`,
+    );
   const problems = new Problems();
   if (kind !== served.kind) problems.at('kind').invalid(kind, `must be ${served.kind}`);
   if (apiVersion !== served.apiVersion) problems.at('apiVersion').invalid(apiVersion, `must be ${served.apiVersion}`);
