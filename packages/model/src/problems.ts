@@ -1,5 +1,6 @@
 import { setOwn } from '@cluster-apiserver/base';
 import { isJsonObject } from './json/json-object.ts';
+import { formatNumber } from './json/raw-number.ts';
 
 /** A step of a path into an object: the name of a field, the index in a list, or the key of a map. */
 export type Step = string | number | { readonly key: string };
@@ -72,9 +73,14 @@ export class Problems {
     return new Problems(this.#found, place);
   }
 
-  /** The same problems, for one that names no field: Go's nil stands for it. */
-  nowhere(): Problems {
-    return new Problems(this.#found).at('<nil>');
+  /** The same problems, seen from this place, which Go's nil stands for at the root: that is no field. */
+  shown(): Problems {
+    return this.#place ? this : this.at('<nil>');
+  }
+
+  /** The same problems, seen from the place that so many steps lead to on the way here. */
+  upTo(steps: number): Problems {
+    return new Problems(this.#found).at(...this.path.slice(0, steps));
   }
 
   /** Problems of this place that may turn out to be none. */
@@ -181,6 +187,7 @@ const shownCharactersMax = 512;
 
 /** A value in a message, as JSON; objects and lists as Go writes them, with escapes for what HTML would take for its own. */
 export function formatValue(value: unknown): string {
+  if (typeof value === 'number') return formatNumber(value);
   const json = JSON.stringify(truncateValue(value, { nodes: shownCharactersMax })) ?? 'null';
   const text = typeof value === 'object' ? json.replaceAll(/[<>&\u2028\u2029]/g, escapeCharacter) : json;
   return text.length <= shownCharactersMax ? text : `${text.slice(0, shownCharactersMax)}…`;

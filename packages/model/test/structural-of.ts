@@ -10,7 +10,7 @@ import {
   type Schema,
   string,
 } from '../src/schema/schema.ts';
-import { emptied, structural, unstructured } from '../src/schema/structural.ts';
+import { anyValue, emptied, structural, unstructured } from '../src/schema/structural.ts';
 import type { ValueRules } from '../src/schema/value-rules.ts';
 
 /** The schema of a custom resource, as a definition writes it. */
@@ -83,7 +83,7 @@ export function structuralOf(written: WrittenSchema, isRoot = false): Schema {
       );
     }
     default:
-      return { ...unstructured, ...common };
+      return { ...anyValue, ...common };
   }
 }
 

@@ -24,7 +24,9 @@ import { describedProperties, itemsOf, schemasPerStep } from './schema-parts.ts'
  */
 export function* validateDefaults(root: JsonSchema, patterns: SchemaPatterns, problems: Problems): SyncTask<void> {
   if (!(yield* hasDefault(root))) return;
-  const compiled = yield* compileSchema(root, { withoutDefaults: true, patterns });
+  // At the root, too, a default has to be a whole resource.
+  const resourceSchema: JsonSchema = { ...root, 'x-kubernetes-embedded-resource': true };
+  const compiled = yield* compileSchema(resourceSchema, { withoutDefaults: true, patterns });
   // Rules that do not compile are a problem of their own.
   const rules = yield* compileRules(compiled, problems.aside());
   yield* new DefaultCheck(patterns).schema(root, compiled, rules, undefined, problems);

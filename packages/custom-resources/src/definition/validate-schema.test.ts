@@ -197,6 +197,14 @@ describe('a default is refused', () => {
       ['f.default: Invalid value: 6:  in body should be less than or equal to 5'],
     ],
     [
+      'of another form than its type has',
+      { type: 'integer', default: 1e300 },
+      [
+        'f.default: Invalid value: "number":  in body must be of type integer: "number"',
+        'f.default: Invalid value: "": Checked value must be of type integer (default format) in ',
+      ],
+    ],
+    [
       'without a field that has a default itself',
       { type: 'object', properties: { a: { type: 'string', default: 'x' } }, required: ['a'], default: {} },
       ['f.default.a: Required value'],

@@ -45,7 +45,7 @@ export function* validateRules(
 ): SyncTask<void> {
   if (problems.count > problems.errors.length || problems.errors.some(({ reason }) => blocking.has(reason))) {
     problems
-      .nowhere()
+      .shown()
       .invalid(
         null,
         'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
@@ -197,12 +197,15 @@ class RuleValidator {
     const { value, error, spent } = yield* evaluateRule(condition.expression, subject, callLimits);
     if (!this.#budget.spend(spent)) return outOfBudget(at, of.schema);
     if (error) {
-      shownPlace(at).invalid(openApiType(of.schema), describeError(error, declaration));
+      at.shown().invalid(openApiType(of.schema), describeError(error, declaration));
       return !(error instanceof BudgetExceededError);
     }
     if (value === true) return true;
     const evaluated = message ? yield* this.#evaluateMessage(message, subject) : {};
-    const found = shownPlace(at.at(...fieldPath)).aside();
+    const found = at
+      .at(...fieldPath)
+      .shown()
+      .aside();
     if ('fault' in evaluated) found.invalid(openApiType(of.schema), evaluated.fault);
     else reportBroken(declaration, of, evaluated.text ?? declaredMessage(declaration), found);
     if (condition.readsOldSelf || !forgives()) at.include(found);
@@ -257,11 +260,8 @@ function* entriesByStep(schema: Schema, current: unknown): SyncTask<ReadonlyMap<
   return entries;
 }
 
-/** The whole of an object has no name. */
-const shownPlace = (at: Problems): Problems => (at.path.length === 0 ? at.nowhere() : at);
-
 function outOfBudget(at: Problems, schema: Schema): false {
-  shownPlace(at).invalid(
+  at.shown().invalid(
     openApiType(schema),
     'validation failed due to running out of cost budget, no further validation rules will be run',
   );

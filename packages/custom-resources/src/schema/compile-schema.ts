@@ -6,6 +6,7 @@ import {
   type Constraints,
   decodeInSteps,
   double,
+  anyValue,
   emptied,
   int64,
   intOrString,
@@ -78,7 +79,7 @@ class Compiler {
       case 'object':
         return yield* this.#object(json);
       default:
-        return json.properties ? yield* this.#object(json) : unstructured;
+        return json.properties ? yield* this.#object(json) : anyValue;
     }
   }
 

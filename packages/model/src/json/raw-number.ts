@@ -51,3 +51,15 @@ export const rawNumber = (digits: string): RawNumber => JSON.rawJSON(digits);
 /** The number of this source: as it is written wherever a double might not keep it so. */
 export const exactNumber = (value: number, source: string): Integer =>
   String(value) === source ? value : rawNumber(source);
+
+/** A number as Go's %v writes it: an integer of 64 bits in full, another from a million on and near zero with an exponent. */
+export function formatNumber(value: Integer): string {
+  if (typeof value !== 'number') return value.rawJSON;
+  return Number.isSafeInteger(value) ? String(value) : formatFloat(value);
+}
+
+export function formatFloat(value: number): string {
+  const size = Math.abs(value);
+  if (size === 0 || (size >= 1e-4 && size < 1e6)) return String(value);
+  return value.toExponential().replace(/(?<=e[+-])\d$/, '0$&');
+}

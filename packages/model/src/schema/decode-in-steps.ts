@@ -6,7 +6,7 @@ import { isJsonObject } from '../json/json-object.ts';
 import { nestingMax } from '../json/json-scan.ts';
 import type { Path } from '../problems.ts';
 import { countValues } from '../validation/values.ts';
-import { type DecodeOptions, Decoder, isStrictIn, type Part } from './decode.ts';
+import { type DecodeOptions, Decoder, freeContents, isStrictIn, type Part } from './decode.ts';
 import { memberSchema, type ObjectSchema, type Schema } from './schema.ts';
 
 interface StepOptions extends Omit<DecodeOptions, 'problems'> {
@@ -91,12 +91,13 @@ type FindMember = (name: string) => Pick<Part, 'inner' | 'by' | 'isKept'> | unde
 
 /** How the members of a value are decoded; undefined if it is decoded as a whole. */
 function membersOf(schema: Schema, value: unknown, isKept: boolean): FindMember | undefined {
-  if (schema.type === 'any' && schema.contents === 'owned')
-    return () => ({ inner: schema, by: schema.contents, isKept: true });
-  if (Array.isArray(value)) {
-    if (schema.type !== 'list') return undefined;
-    const { items } = schema;
-    return () => ({ inner: items, by: items, isKept });
+  const isList = Array.isArray(value);
+  if (isList && schema.type === 'list') return () => ({ inner: schema.items, by: schema.items, isKept });
+  if (isKept ? isList || schema.type !== 'object' : schema.type === 'any' && schema.contents !== undefined) {
+    const contents = freeContents(schema);
+    // An object that is emptied keeps no member.
+    if (contents === 'emptied' && !isList) return undefined;
+    return () => ({ inner: { type: 'any', contents }, by: contents, isKept: true });
   }
   if (schema.type === 'map') return () => ({ inner: schema.values, by: schema.values, isKept: false });
   if (schema.type !== 'object') return undefined;

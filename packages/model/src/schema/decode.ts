@@ -249,13 +249,12 @@ export class Decoder {
       const field = schema.fields.get(name);
       const isStrict = field && isStrictIn(embeddedResource, name, member);
       const raw = getOwn(source, name);
-      const isMetadata = embeddedResource && name === 'metadata';
       const value = !isStrict
         ? this.#keptAt(name, member, raw)
         : this.#leavesOutMalformed
           ? this.#wellFormed(field, raw)
-          : isMetadata
-            ? this.#metadata(field, raw)
+          : embeddedResource
+            ? this.#ofResource(field, raw)
             : this.#field(field, raw);
       if (!out && (name !== given[at] || !Object.is(value, raw))) out = membersOf(source, names.slice(0, at));
       if (out && value !== undefined) setOwn(out, name, value);
@@ -281,8 +280,8 @@ export class Decoder {
     return decoded(Object.fromEntries(members))?.value;
   }
 
-  /** Errors name the metadata of an embedded resource as a whole, as in kube-apiserver. */
-  #metadata(field: Field, raw: unknown): unknown {
+  /** Errors name the kind, the version or the metadata of an embedded resource as a whole, as in kube-apiserver. */
+  #ofResource(field: Field, raw: unknown): unknown {
     const depth = this.#path.length;
     try {
       return this.#field(field, raw);
@@ -290,8 +289,9 @@ export class Decoder {
       if (!(error instanceof WrongTypeError)) throw error;
       const path = [...this.#path.slice(0, depth), field.name];
       const inside = formatPath(error.path.slice(path.length));
+      const problem = field.schema.type === 'string' ? 'must be a string' : error.problem;
       const shown = (JSON.stringify(raw) ?? '').slice(0, shownCharactersMax);
-      throw new WrongTypeError(path, `${inside ? `${inside}: ` : ''}${error.problem}`, `Invalid value: ${shown}: `);
+      throw new WrongTypeError(path, `${inside ? `${inside}: ` : ''}${problem}`, `Invalid value: ${shown}: `);
     }
   }
 
@@ -306,12 +306,9 @@ export class Decoder {
 
   #kept(schema: Schema, value: unknown): unknown {
     if (value === undefined) return this.#default(schema);
-    if (value === null)
-      return this.#keepsNulls || schema.nullable || schema.type === 'any' ? null : this.#default(schema);
-    if (schema.type === 'object') return isJsonObject(value) ? this.object(schema, value) : this.#free(value, 'owned');
-    if (schema.type === 'any') return this.#free(value, schema.contents ?? 'owned');
-    if (schema.type !== 'list' || !Array.isArray(value)) return this.#free(value, 'owned');
-    // Validation refuses a null.
+    if (value === null) return this.#keepsNulls || schema.nullable ? null : this.#default(schema);
+    if (schema.type === 'object' && isJsonObject(value)) return this.object(schema, value);
+    if (schema.type !== 'list' || !Array.isArray(value)) return this.#free(value, freeContents(schema));
     return sameOr(
       value,
       value.map((entry: unknown, index) => this.#keptAt(index, schema.items, entry) ?? null),
@@ -433,6 +430,12 @@ export interface Part {
   /** What the decoder looks for it by. */
   readonly by: unknown;
   readonly isKept: boolean;
+}
+
+/** What a value of a structural object keeps of its members if the schema, perhaps one of another type, describes none. */
+export function freeContents(schema: Schema): 'owned' | 'emptied' {
+  const described = schema.type === 'object' ? schema.rest : schema;
+  return described?.type === 'any' ? (described.contents ?? 'owned') : 'emptied';
 }
 
 /** A member of a structural object that is decoded by its type, and not kept as it is. */

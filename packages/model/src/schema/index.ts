@@ -19,7 +19,7 @@ export type { GroupVersionKind } from './group-version-kind.ts';
 export { collectDefinitions, toJsonSchema } from './json-schema.ts';
 export type { Dialect, JsonSchema } from './open-api.ts';
 export { publicationOf, publishedName, sharedPublication } from './publication.ts';
-export { emptied, resourceNames, structural, type StructuralOptions, unstructured } from './structural.ts';
+export { anyValue, emptied, resourceNames, structural, type StructuralOptions, unstructured } from './structural.ts';
 export { UnchangedValues } from './unchanged-values.ts';
 export { validateParts } from './validate-parts.ts';
 export { typeOf, validateValue } from './validate-value.ts';

@@ -25,7 +25,7 @@ import { formatPath, Problems } from '../problems.ts';
 import { decode, WrongTypeError } from './decode.ts';
 import { decodeInSteps } from './decode-in-steps.ts';
 import { boolean, double, int64, list, type ObjectSchema, type Schema, string } from './schema.ts';
-import { emptied, structural, unstructured } from './structural.ts';
+import { anyValue, emptied, structural, unstructured } from './structural.ts';
 import { validateValue } from './validate-value.ts';
 
 const of = (fields: Readonly<Record<string, Schema>>, options?: Parameters<typeof structural>[1]): ObjectSchema =>
@@ -46,6 +46,7 @@ const spec = of({
   map: of({}, { rest: string }),
   whole: of({ a: string }, { atomic: true }),
   free: unstructured,
+  given: anyValue,
   partly: of({ known: of({ a: string }) }, { rest: unstructured }),
   shallow: of({}, { rest: emptied }),
   nothing: of({}),
@@ -91,7 +92,12 @@ describe('of a value', () => {
       ['shallow.b.c', 'shallow.d[0].e'],
     ],
     ['an object without properties keeps nothing', { nothing: { a: 1 } }, { nothing: {} }, ['nothing.a']],
-    ['a null is dropped, or becomes the default', { text: null, size: null, map: { a: null } }, { map: {} }, []],
+    [
+      'a null is dropped, or becomes the default',
+      { text: null, size: null, map: { a: null }, given: null },
+      { map: {} },
+      [],
+    ],
     [
       'a null is kept where it is a value',
       { word: null, sized: null, free: null },
@@ -101,8 +107,20 @@ describe('of a value', () => {
     ['a null in a list is kept for validation', { words: [null, 'a'] }, { words: [null, 'a'] }, []],
     [
       'values of wrong types are kept for validation',
-      { text: { a: 1 }, inner: 'x', ports: {}, size: 'x' },
-      { text: { a: 1 }, inner: 'x', ports: {}, size: 'x' },
+      { text: [1, 'a'], inner: 'x', ports: {}, size: 'x' },
+      { text: [1, 'a'], inner: 'x', ports: {}, size: 'x' },
+      [],
+    ],
+    [
+      'the members of objects of wrong types are pruned',
+      { text: { a: { b: 1 } }, size: [{ c: 1 }], inner: [[{ a: 1 }]], ports: { port: 1 } },
+      { text: {}, size: [{}], inner: [[{}]], ports: {} },
+      ['text.a', 'size[0].c', 'inner[0][0].a', 'ports.port'],
+    ],
+    [
+      'what may have unknown members keeps those of other types',
+      { partly: [{ a: 1 }], given: [{ a: [1] }] },
+      { partly: [{ a: 1 }], given: [{ a: [1] }] },
       [],
     ],
   ])('%s', (_, given, kept, unknown) => {
@@ -150,7 +168,7 @@ test('metadata and type names are read strictly, in an embedded resource too', (
     'spec.resource.metadata: Invalid value: {"name":1}: name: expected a string',
   );
   expect(() => wrong({ spec: { resource: { kind: 1 } } })).toThrow(
-    'spec.resource.kind: expected a string, got a number',
+    'spec.resource.kind: Invalid value: 1: must be a string',
   );
   expect(read({ resource: { kind: 'K', metadata: { x: 1 }, spec: { y: 1 }, z: 1 } })).toMatchObject({
     spec: { resource: { kind: 'K', metadata: {}, spec: { y: 1 } } },

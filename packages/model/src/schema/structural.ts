@@ -7,9 +7,11 @@ import { type AnySchema, type Constraints, type Field, type ObjectSchema, type S
  */
 
 /** A part without a schema, which is kept as it is. */
-export const unstructured: AnySchema = { type: 'any', contents: 'owned' };
+export const unstructured: AnySchema = { type: 'any', contents: 'owned', nullable: true };
 /** A part without a schema whose objects lose their members: what `additionalProperties: true` permits. */
-export const emptied: AnySchema = { type: 'any', contents: 'emptied' };
+export const emptied: AnySchema = { type: 'any', contents: 'emptied', nullable: true };
+/** A part whose schema permits any value but null. */
+export const anyValue: AnySchema = { type: 'any', contents: 'owned' };
 
 /** What every resource has: as the whole of an object, or embedded in one. */
 export const resourceNames = ['kind', 'apiVersion', 'metadata'];

@@ -71,11 +71,15 @@ const refuseDuplicates = (schema: Schema, value: unknown, at: Problems): SyncTas
 /** Entries that are compared in one step. Each takes a microsecond or two. */
 const entriesPerStep = 1_000;
 
-/** Of equal entries the second one is named, once. */
+/** Of equal entries the second one is named, once. An entry that has no keys ends it. */
 function* refuseDuplicatesOf(schema: SharedListSchema, value: readonly unknown[], at: Problems): SyncTask<void> {
   const counts = new Map<string | undefined, number>();
   for (const [index, entry] of value.entries()) {
     if ((index + 1) % entriesPerStep === 0) yield;
+    if (schema.sharing !== 'set' && entry !== null && !isJsonObject(entry)) {
+      at.at(index).invalid(entry, 'must be an object for an array of list-type map');
+      return;
+    }
     const step = findEntryStep(schema, entry);
     const count = (counts.get(step) ?? 0) + 1;
     counts.set(step, count);

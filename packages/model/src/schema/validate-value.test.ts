@@ -76,6 +76,36 @@ describe('numbers', () => {
       '9223372036854775807',
       ['spec: Invalid value: 9223372036854775807: spec in body should be a multiple of 5'],
     ],
+    [
+      { type: 'integer', multipleOf: 1_000_000, maximum: 10_000_000 },
+      '12345678',
+      [
+        'spec: Invalid value: 12345678: spec in body should be a multiple of 1000000',
+        'spec: Invalid value: 12345678: spec in body should be less than or equal to 10000000',
+      ],
+    ],
+    [
+      { type: 'number', multipleOf: 1_000_000, maximum: 10_000_000 },
+      '12345678.5',
+      [
+        'spec: Invalid value: 1.23456785e+07: spec in body should be a multiple of 1e+06',
+        'spec: Invalid value: 1.23456785e+07: spec in body should be less than or equal to 1e+07',
+      ],
+    ],
+    [
+      { type: 'number', multipleOf: 7, minimum: 0.000_01 },
+      '0.0000001',
+      [
+        'spec: Invalid value: 1e-07: spec in body should be a multiple of 7',
+        'spec: Invalid value: 1e-07: spec in body should be greater than or equal to 1e-05',
+      ],
+    ],
+    [
+      { type: 'number', multipleOf: 7 },
+      '1e300',
+      ['spec: Invalid value: 1e+300: spec in body should be a multiple of 7'],
+    ],
+    [{ type: 'number', multipleOf: 100 }, '1e17', []],
     [{ type: 'number', multipleOf: 0.1 }, '0.3', []],
     [{ type: 'integer', multipleOf: 0.5 }, '3', []],
     [{ type: 'number', format: 'float' }, '1e38', []],
@@ -119,6 +149,17 @@ describe('an update', () => {
       '["a"]',
       '["a","a","a"]',
       ['spec[1]: Duplicate value: "a"'],
+    ],
+    [
+      'that adds an entry without keys',
+      keyed,
+      '[{"port":1}]',
+      '[{"port":1},"a",["b"]]',
+      [
+        'spec[1]: Invalid value: "string": spec[1] in body must be of type object: "string"',
+        'spec[2]: Invalid value: "array": spec[2] in body must be of type object: "array"',
+        'spec[1]: Invalid value: "a": must be an object for an array of list-type map',
+      ],
     ],
   ])('%s is judged by what it changes', (_, schema, before, after, wrong) =>
     expect(causes(schema, after, before)).toEqual(wrong),

@@ -1,6 +1,6 @@
 import { getOwn, type SyncTask } from '@cluster-apiserver/base';
 import { isJsonObject } from '../json/json-object.ts';
-import { compareNumbers, type Integer, isRawNumber, numberOf } from '../json/raw-number.ts';
+import { compareNumbers, formatFloat, formatNumber, type Integer, isRawNumber, numberOf } from '../json/raw-number.ts';
 import { sameJson } from '../json/same-json.ts';
 import { formatPath, type Problems } from '../problems.ts';
 import { findEntryStep } from './list-entries.ts';
@@ -72,7 +72,7 @@ class ValueValidator {
 
   *#checkAlternatives({ anyOf, oneOf, allOf, not }: ValueRules, value: unknown, at: Problems): SyncTask<void> {
     const refuse = (problem: string): void => {
-      at.nowhere().invalid('', `"${this.#text(at)}" must ${problem}`);
+      this.#whole(at).invalid('', `"${this.#text(at)}" must ${problem}`);
     };
     if (anyOf) {
       const { valid, best } = yield* this.#try(anyOf, value, at, 1);
@@ -135,21 +135,27 @@ class ValueValidator {
   #checkNumber(rules: ValueRules, type: string | undefined, value: Integer, at: Problems): void {
     const { minimum, maximum, multipleOf, format } = rules;
     if (!isInRange(type, format?.name, value))
-      at.nowhere().invalid(
+      this.#whole(at).invalid(
         '',
         `Checked value must be of type ${type} ${format ? `with format ${format.name}` : '(default format)'} in ${this.#text(at)}`,
       );
     if (multipleOf !== undefined && !isMultiple(value, multipleOf))
-      at.invalid(value, this.#inBody(at, `should be a multiple of ${textOf(multipleOf)}`));
+      at.invalid(value, this.#inBody(at, `should be a multiple of ${formatBound(multipleOf, value)}`));
     if (maximum && compareNumbers(value, maximum.value) > (maximum.isExclusive ? -1 : 0))
       at.invalid(
         value,
-        this.#inBody(at, `should be less than ${maximum.isExclusive ? '' : 'or equal to '}${textOf(maximum.value)}`),
+        this.#inBody(
+          at,
+          `should be less than ${maximum.isExclusive ? '' : 'or equal to '}${formatBound(maximum.value, value)}`,
+        ),
       );
     if (minimum && compareNumbers(value, minimum.value) < (minimum.isExclusive ? 1 : 0))
       at.invalid(
         value,
-        this.#inBody(at, `should be greater than ${minimum.isExclusive ? '' : 'or equal to '}${textOf(minimum.value)}`),
+        this.#inBody(
+          at,
+          `should be greater than ${minimum.isExclusive ? '' : 'or equal to '}${formatBound(minimum.value, value)}`,
+        ),
       );
   }
 
@@ -189,6 +195,11 @@ class ValueValidator {
 
   #inBody(at: Problems, problem: string): string {
     return `${this.#text(at)} in body ${problem}`;
+  }
+
+  /** Where the value as a whole is: a fault of a part that messages name, and errors do not. */
+  #whole(at: Problems): Problems {
+    return at.upTo(this.#depth).shown();
   }
 
   #text(at: Problems): string {
@@ -259,15 +270,19 @@ function isInRange(type: string | undefined, format: string | undefined, value: 
 const quotientError = 1e-9;
 
 function isMultiple(value: Integer, factor: Integer): boolean {
-  const [dividend, divisor] = [numberOf(value), numberOf(factor)];
-  if (divisor === 0) return true;
-  if (Number.isInteger(dividend) && Number.isInteger(divisor))
-    return BigInt(textOf(value)) % BigInt(textOf(factor)) === 0n;
-  const quotient = dividend / divisor;
-  return Math.abs(quotient - Math.round(quotient)) <= quotientError * Math.max(1, Math.abs(quotient));
+  if (numberOf(factor) === 0) return true;
+  if (isInteger(value) && isInteger(factor)) return BigInt(formatNumber(value)) % BigInt(formatNumber(factor)) === 0n;
+  const quotient = numberOf(value) / numberOf(factor);
+  const whole = Math.round(quotient);
+  return Number.isSafeInteger(whole) && Math.abs(quotient - whole) <= quotientError * Math.abs(quotient + whole);
 }
 
-const textOf = (value: Integer): string => (typeof value === 'number' ? String(value) : value.rawJSON);
+/** Whether it is kept exactly, as Go keeps integers of 64 bits. Any other is a double. */
+const isInteger = (value: Integer): boolean => typeof value !== 'number' || Number.isSafeInteger(value);
+
+/** A bound is written as a number of the type that the value has. */
+const formatBound = (bound: Integer, value: Integer): string =>
+  isInteger(value) ? formatNumber(bound) : formatFloat(numberOf(bound));
 
 /** Whether a text has more characters than this. It has at most two code units for each. */
 function isLonger(text: string, charactersMax: number): boolean {

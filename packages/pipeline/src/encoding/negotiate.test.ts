@@ -137,12 +137,13 @@ test('protobuf is available for kinds that have it, their metadata, watches and 
   const context = accepting(`${protobuf}, application/json`);
   expect(negotiateObject(context, kindOfText)).toEqual(json);
   expect(() => negotiateObject(accepting(protobuf), kindOfText)).toThrow(
-    'accepted: application/json, application/yaml',
+    `accepted: application/json, application/yaml, ${protobuf}`,
   );
-  expect(negotiateObject(accepting(`${protobuf};as=PartialObjectMetadata;v=v1;g=meta.k8s.io`), kind)).toEqual({
-    encoding: 'protobuf',
-    transform: { as: 'PartialObjectMetadata', version: 'v1' },
-  });
+  for (const one of [kind, kindOfText])
+    expect(negotiateObject(accepting(`${protobuf};as=PartialObjectMetadata;v=v1;g=meta.k8s.io`), one)).toEqual({
+      encoding: 'protobuf',
+      transform: { as: 'PartialObjectMetadata', version: 'v1' },
+    });
   expect(negotiateWatch(accepting(`${protobuf};stream=watch`), kind)).toEqual({ encoding: 'protobuf' });
   expect(negotiateError(context.request, undefined)).toBe('protobuf');
   expect(negotiateDocument(context)).toBe('json');

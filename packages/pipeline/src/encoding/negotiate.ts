@@ -30,33 +30,35 @@ interface Offer {
   readonly types: readonly MediaType[];
   /** The transformations that are available. */
   readonly shows: readonly Transform['as'][];
+  /** Whether what is not transformed can be encoded in protobuf, as all metadata can. */
+  readonly hasProtobuf: boolean;
   /** By texts of Accept headers: real clients send one of a few, which are long. */
   readonly chosen: BoundedCache<Choice>;
 }
 
-const metadataAlone: readonly Transform['as'][] = ['PartialObjectMetadata', 'PartialObjectMetadataList'];
-
 const texts: readonly MediaType[] = ['application/json', 'application/yaml'];
 const all: readonly MediaType[] = [...texts, 'application/vnd.kubernetes.protobuf'];
-const createOffer = (types: Offer['types'], shows: Offer['shows']): Offer => ({
+const createOffer = (types: Offer['types'], shows: Offer['shows'], hasProtobuf = true): Offer => ({
   types,
   shows,
+  hasProtobuf,
   chosen: new BoundedCache({ entriesMax: chosenMax, bytesMax: chosenBytesMax, bytesOf: bytesOfText }),
 });
 /** A client may send any text, as long as a head may be. */
 const chosenMax = 128;
 const chosenBytesMax = 64 * 1024;
 
+const metadataAlone: readonly Transform['as'][] = ['PartialObjectMetadata', 'PartialObjectMetadataList'];
+
 const documents = createOffer(texts, []);
 const errors = createOffer(all, []);
 const objects = createOffer(all, ['Table', ...metadataAlone]);
-const objectsAsText = createOffer(texts, ['Table', ...metadataAlone]);
+const customObjects = createOffer(all, ['Table', ...metadataAlone], false);
 const unstoredObjects = createOffer(all, metadataAlone);
-const unstoredObjectsAsText = createOffer(texts, metadataAlone);
 
 function offerOf({ hasProtobuf, columns }: EncodableKind): Offer {
-  if (columns.length > 0) return hasProtobuf ? objects : objectsAsText;
-  return hasProtobuf ? unstoredObjects : unstoredObjectsAsText;
+  if (columns.length === 0) return unstoredObjects;
+  return hasProtobuf ? objects : customObjects;
 }
 
 /** Most responses have this format; sharing it avoids an allocation. */
@@ -128,8 +130,11 @@ function negotiate(request: ApiRequest, query: URLSearchParams | undefined, offe
   }
   const include = choice.isTableRequested ? readIncludeObject(query) : undefined;
   const { type, shape, isIndented } = choice;
-  // As in kube-apiserver: a known media type with an unknown transformation gets an error without details.
-  if (!type) throw notAcceptableError(acceptedTypesMessage(offer.types), choice.isKnownType ? undefined : {});
+  if (!type) {
+    // As in kube-apiserver: a known media type with an unknown transformation gets an error without details, as does a custom kind.
+    const details = choice.isKnownType || !offer.hasProtobuf ? undefined : {};
+    throw notAcceptableError(acceptedTypesMessage(offer.types), details);
+  }
   const encoding = mediaTypes[type];
   const pretty = encoding === 'json' && (isIndented || isPretty(request, query));
   return {
@@ -149,14 +154,15 @@ interface Choice {
   readonly isTableRequested: boolean;
 }
 
-function choose(ranges: readonly MediaRange[], { types, shows }: Offer): Choice {
+function choose(ranges: readonly MediaRange[], offer: Offer): Choice {
+  const { types } = offer;
   let isTableRequested = false;
   for (const range of ranges)
     for (const type of types) {
       if (!coversType(range, type) || !canStream(range, type)) continue;
       const shape = requestedShape(range);
       if (shape !== 'unknown' && shape?.as === 'Table') isTableRequested = true;
-      if (shape && (shape === 'unknown' || !shows.includes(shape.as) || !canShow(type, shape))) continue;
+      if (shape === 'unknown' || !canShow(type, shape, offer)) continue;
       const isIndented = range.parameters.get('pretty') === '1';
       return { type, shape, isIndented, isKnownType: true, isTableRequested };
     }
@@ -173,7 +179,11 @@ function canStream({ parameters }: MediaRange, type: MediaType): boolean {
 }
 
 /** Cells of a table have any type, which protobuf cannot encode. */
-const canShow = (type: MediaType, { as }: Shape): boolean => as !== 'Table' || mediaTypes[type] !== 'protobuf';
+function canShow(type: MediaType, shape: Shape | undefined, { shows, hasProtobuf }: Offer): boolean {
+  const isProtobuf = mediaTypes[type] === 'protobuf';
+  if (!shape) return hasProtobuf || !isProtobuf;
+  return shows.includes(shape.as) && !(shape.as === 'Table' && isProtobuf);
+}
 
 const metaVersions: readonly MetaVersion[] = ['v1', 'v1beta1'];
 

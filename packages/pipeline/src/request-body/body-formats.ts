@@ -25,13 +25,11 @@ const parseObjectJson: BodyFormat = (body, _, bounds) => parseDeepJsonSteps(body
 export const parseYamlBody = (body: Buffer, bounds?: JsonBounds): SyncTask<Parsed> =>
   parseYamlSteps(body.toString(), undefined, bounds);
 
-const textFormats: Readonly<Record<string, BodyFormat>> = {
+const protobuf = 'application/vnd.kubernetes.protobuf';
+const formats: Readonly<Record<string, BodyFormat>> = {
   'application/json': parseObjectJson,
   'application/yaml': (body, _, bounds) => parseYamlBody(body, bounds),
-};
-const formats: Readonly<Record<string, BodyFormat>> = {
-  ...textFormats,
-  'application/vnd.kubernetes.protobuf': function* (body, schemaOf, bounds) {
+  [protobuf]: function* (body, schemaOf, bounds) {
     yield;
     return parseProtobuf(body, schemaOf, bounds);
   },
@@ -41,13 +39,18 @@ const formats: Readonly<Record<string, BodyFormat>> = {
 export function formatOfBody(request: ApiRequest, { hasProtobuf }: Pick<EncodableKind, 'hasProtobuf'>): BodyFormat {
   const type = mediaTypeOf(request);
   if (type === undefined || type === '') return parseObjectJson;
-  const taken = hasProtobuf ? formats : textFormats;
-  const format = getOwn(taken, type);
-  if (format) return format;
-  throw new StatusError(
-    'UnsupportedMediaType',
-    `the body of the request was in an unknown format - accepted media types include: ${Object.keys(taken).join(', ')}`,
-  );
+  const format = getOwn(formats, type);
+  if (!format)
+    throw new StatusError(
+      'UnsupportedMediaType',
+      `the body of the request was in an unknown format - accepted media types include: ${Object.keys(formats).join(', ')}`,
+    );
+  if (format === formats[protobuf] && !hasProtobuf)
+    throw new StatusError(
+      'UnsupportedMediaType',
+      'the objects of this kind have no form in protobuf: send application/json or application/yaml',
+    );
+  return format;
 }
 
 /** The content type without parameters, which have no effect here. */
