@@ -10,6 +10,11 @@ const object = {
   ],
   n: [[1, 2], [3]],
   none: null,
+  mixed: [
+    { n: 3, t: 'a' },
+    { n: 3.5, t: 'b' },
+    { n: 'x', t: 'c' },
+  ],
 };
 
 test.each<[string, unknown]>([
@@ -31,6 +36,11 @@ test.each<[string, unknown]>([
   ['.l[?(@.ok)].t', 'B'],
   ['.l[?(@.t=="none")].s', undefined],
   ['.l[?(@.t==1)].s', undefined],
+  ['.l[?(@.none<1)].s', undefined],
+  ['.mixed[?(@.n=="x")].t', 'c'],
+  ['.mixed[?(@.n>2)].t', undefined],
+  ['.mixed[?(@.t>"a")].t', 'b'],
+  ['.l[?(@.ok<true)].t', undefined],
   ['..ok', true],
   ['.n[1][0]', 3],
   ['.none', null],

@@ -1,5 +1,5 @@
 import { getOwn } from '@cluster-apiserver/base';
-import { isJsonObject } from '@cluster-apiserver/model/json';
+import { compareNumbers, type Integer, isJsonObject, isRawNumber } from '@cluster-apiserver/model/json';
 
 /**
  * The JSONPath of printer columns, as kubectl reads it: fields, indices, slices, wildcards, unions, filters with one comparison,
@@ -32,6 +32,11 @@ class Budget {
 
   spend(): boolean {
     return this.#left-- > 0;
+  }
+
+  /** Nothing more is visited: a path of which a part cannot be evaluated has no result. */
+  end(): void {
+    this.#left = 0;
   }
 }
 
@@ -118,19 +123,37 @@ const filterStep =
   (left: Operand, operator: Operator | undefined, right: Operand | undefined): Step =>
   (value, budget) => {
     if (!Array.isArray(value)) return [];
-    return value.filter((entry) => {
-      if (!budget.spend()) return false;
+    const found: unknown[] = [];
+    for (const entry of value) {
+      if (!budget.spend()) break;
       const one = left(entry, budget);
-      if (!operator || !right) return one !== undefined;
-      return one !== undefined && compare(operator, one, right(entry, budget));
-    });
+      if (one === undefined) continue;
+      const other = operator && right ? right(entry, budget) : undefined;
+      const holds = operator && right ? other !== undefined && compare(operator, one, other) : true;
+      if (holds === undefined) budget.end();
+      else if (holds) found.push(entry);
+    }
+    return found;
   };
 
-function compare(operator: Operator, left: unknown, right: unknown): boolean {
+/** Whether the comparison holds. Undefined for values that have no order, or two types: they are only equal or not. */
+function compare(operator: Operator, left: unknown, right: unknown): boolean | undefined {
+  if (operator !== '==' && operator !== '!=') {
+    const type = orderedType(left);
+    if (type === undefined || type !== orderedType(right)) return undefined;
+  }
   if (typeof left === 'boolean' && typeof right === 'boolean') return operators[operator](Number(left) - Number(right));
-  if (typeof left === 'number' && typeof right === 'number') return operators[operator](left - right);
+  if (isNumber(left) && isNumber(right)) return operators[operator](compareNumbers(left, right));
   if (typeof left !== 'string' || typeof right !== 'string') return false;
   return operators[operator](left < right ? -1 : left > right ? 1 : 0);
+}
+
+const isNumber = (value: unknown): value is Integer => typeof value === 'number' || isRawNumber(value);
+
+function orderedType(value: unknown): 'string' | 'integer' | 'number' | undefined {
+  if (typeof value === 'string') return 'string';
+  if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number';
+  return isRawNumber(value) ? 'integer' : undefined;
 }
 
 /** Reads a path from left to right. */

@@ -14,6 +14,7 @@ export {
   fieldErrorsMax,
   formatPath,
   type Path,
+  formatJson,
   formatValue,
   Problems,
   type Step,

@@ -157,7 +157,10 @@ export class Problems {
 
   /** For a text of more bytes in UTF-8: upstream's validation measures with Go's `len`, which counts bytes. */
   tooLong(bytesMax: number): this {
-    return this.#add('FieldValueTooLong', () => `Too long: may not be more than ${bytesMax} bytes`);
+    return this.#add(
+      'FieldValueTooLong',
+      () => `Too long: may not be more than ${bytesMax} ${bytesMax === 1 ? 'byte' : 'bytes'}`,
+    );
   }
 
   tooManyCharacters(charactersMax: number): this {
@@ -188,10 +191,14 @@ const shownCharactersMax = 512;
 /** A value in a message, as JSON; objects and lists as Go writes them, with escapes for what HTML would take for its own. */
 export function formatValue(value: unknown): string {
   if (typeof value === 'number') return formatNumber(value);
-  const json = JSON.stringify(truncateValue(value, { nodes: shownCharactersMax })) ?? 'null';
-  const text = typeof value === 'object' ? json.replaceAll(/[<>&\u2028\u2029]/g, escapeCharacter) : json;
+  const shown = truncateValue(value, { nodes: shownCharactersMax });
+  const text = typeof value === 'object' ? formatJson(shown) : (JSON.stringify(shown) ?? 'null');
   return text.length <= shownCharactersMax ? text : `${text.slice(0, shownCharactersMax)}…`;
 }
+
+/** JSON as Go writes it. */
+export const formatJson = (value: unknown): string =>
+  (JSON.stringify(value) ?? 'null').replaceAll(/[<>&\u2028\u2029]/g, escapeCharacter);
 
 const escapeCharacter = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 

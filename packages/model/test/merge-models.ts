@@ -6,6 +6,7 @@ import type { JsonObject } from '../src/json/json-object.ts';
 
 /** The recursive definition of RFC 7386. */
 export function mergedByModel(target: unknown, patch: unknown): unknown {
+  if (Array.isArray(patch)) return patch.map((entry: unknown) => mergedByModel(undefined, entry));
   if (!isMap(patch)) return patch;
   let pairs = isMap(target) ? Object.entries(target) : [];
   for (const [name, value] of Object.entries(patch)) {

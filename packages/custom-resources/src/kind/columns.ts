@@ -1,4 +1,5 @@
-import { isRawNumber, numberOf } from '@cluster-apiserver/model/json';
+import { formatJson } from '@cluster-apiserver/model';
+import { formatNumber, isRawNumber, numberOf } from '@cluster-apiserver/model/json';
 import {
   ageColumn,
   type Cell,
@@ -70,11 +71,13 @@ function cellOf(type: string, value: unknown, nowMs: number): Cell {
 }
 
 function ageOf(time: string, nowMs: number): string {
+  if (time === '') return '<unknown>';
   return Number.isNaN(Date.parse(time)) || !isTime.test(time) ? '<invalid>' : formatAge(time, nowMs);
 }
 const isTime = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d/;
 
 function textOf(value: unknown): string {
   if (value === null) return '<no value>';
-  return typeof value === 'string' ? value : JSON.stringify(value);
+  if (typeof value === 'string') return value;
+  return typeof value === 'number' ? formatNumber(value) : formatJson(value);
 }

@@ -23,6 +23,7 @@ import {
   memberSchema,
   type ObjectSchema,
   publishedName,
+  validateLists,
   validateParts,
   validateValue,
 } from '@cluster-apiserver/model/schema';
@@ -232,7 +233,8 @@ function* validateObject(
     yield* validateValue(status, written['status'], current?.['status'], problems.at('status'));
   yield;
   if (scale) validateScale(scale, written, problems);
-  yield* validateParts(schema, written, current, problems);
+  // As in kube-apiserver: of a status the resources that it embeds may be incomplete.
+  yield* (isStatus ? validateLists : validateParts)(schema, written, current, problems);
   if (rules) yield* validateRules(rules, written, current, problems, warn);
 }
 

@@ -1,6 +1,6 @@
 import { getOwn, setOwn } from '@cluster-apiserver/base';
-import { badRequest, type Problems } from '@cluster-apiserver/model';
-import { isJsonObject, isRawNumber, type JsonObject, numberOf } from '@cluster-apiserver/model/json';
+import { badRequest, formatValue, type Problems } from '@cluster-apiserver/model';
+import { type Integer, isJsonObject, isRawNumber, type JsonObject, numberOf } from '@cluster-apiserver/model/json';
 import {
   type EncodableKind,
   type FieldSubresource,
@@ -113,25 +113,56 @@ const selectorOf = (value: unknown): object => (typeof value === 'string' && val
 
 /** Validates the numbers of replicas of an object, whichever client writes them. Their fields are named by their paths. */
 export function validateScale(paths: ScalePaths, written: KubeObject, problems: Problems): void {
-  for (const path of [paths.specReplicasPath, paths.statusReplicasPath])
-    validateReplicas(path, valueAt(written, stepsOf(path)), problems);
-  const { labelSelectorPath } = paths;
-  const selector = labelSelectorPath ? valueAt(written, stepsOf(labelSelectorPath)) : undefined;
-  if (selector !== undefined && typeof selector !== 'string')
-    problems.at(labelSelectorPath ?? '').invalid(selector, accessorError(labelSelectorPath ?? '', selector, 'string'));
-}
-
-function validateReplicas(path: string, value: unknown, problems: Problems): void {
-  if (value === undefined) return;
-  const at = problems.at(path);
-  if (typeof value !== 'number' && !isRawNumber(value)) at.invalid(0, accessorError(path, value, 'int64'));
-  else if (numberOf(value) < 0) at.invalid(value, 'should be a non-negative integer');
-  else if (numberOf(value) > replicasMax) at.invalid(value, `should be less than or equal to ${replicasMax}`);
+  for (const path of [paths.specReplicasPath, paths.statusReplicasPath]) {
+    const replicas = readAt(written, path, 'int64', problems);
+    if (replicas === undefined) continue;
+    const at = problems.at(path);
+    if (numberOf(replicas) < 0) at.invalid(replicas, 'should be a non-negative integer');
+    else if (numberOf(replicas) > replicasMax) at.invalid(replicas, `should be less than or equal to ${replicasMax}`);
+  }
+  if (paths.labelSelectorPath) readAt(written, paths.labelSelectorPath, 'string', problems);
 }
 const replicasMax = 2 ** 31 - 1;
 
-const accessorError = (path: string, value: unknown, wanted: string): string =>
-  `${path} accessor error: ${typeof value === 'string' ? value : JSON.stringify(value)} is of the type ${typeof value}, expected ${wanted}`;
+/** The value at a path if it has this type. The types are those of Go, in errors too. */
+function readAt<Type extends keyof Wanted>(
+  held: KubeObject,
+  path: string,
+  wanted: Type,
+  problems: Problems,
+): Wanted[Type] | undefined {
+  const refuse = (value: unknown, expected: string): undefined => {
+    const detail = `${path} accessor error: ${formatScalar(value)} is of the type ${goTypeOf(value)}, expected ${expected}`;
+    problems.at(path).invalid(wanted === 'int64' ? 0 : '', detail);
+    return undefined;
+  };
+  let value: unknown = held;
+  for (const step of stepsOf(path)) {
+    if (!isJsonObject(value)) return refuse(value, 'map[string]interface{}');
+    value = getOwn(value, step);
+    if (value === undefined) return undefined;
+  }
+  return isOfType(value, wanted) ? value : refuse(value, wanted);
+}
+
+interface Wanted {
+  readonly int64: Integer;
+  readonly string: string;
+}
+
+const isOfType = <Type extends keyof Wanted>(value: unknown, wanted: Type): value is Wanted[Type] =>
+  goTypeOf(value) === wanted;
+
+const formatScalar = (value: unknown): string => (typeof value === 'string' ? value : formatValue(value));
+
+function goTypeOf(value: unknown): string {
+  if (value === null) return '<nil>';
+  if (Array.isArray(value)) return '[]interface {}';
+  if (typeof value === 'boolean') return 'bool';
+  if (isRawNumber(value) || Number.isSafeInteger(value)) return 'int64';
+  if (typeof value === 'number') return 'float64';
+  return typeof value === 'string' ? 'string' : 'map[string]interface {}';
+}
 
 const stepsOf = (path: string): readonly string[] => path.split('.').slice(1);
 

@@ -1,10 +1,11 @@
-import type { Type } from '../check/type.ts';
+import { formatTypeName, type Type } from '../check/type.ts';
 import type { Budget } from '../run/budget.ts';
 import type { Fault } from '../syntax/fault.ts';
 import type { Node } from '../syntax/node.ts';
 import { formatDouble } from '../values/double.ts';
 import { Duration, EvaluationError, MapValue, Timestamp, TypeValue, Uint, type Value } from '../values/value.ts';
 import { formatDuration, formatTimestamp } from '../values/time.ts';
+import { typeNameOf } from '../values/type-name.ts';
 import { defineMethod, type Overload } from './overload.ts';
 
 /** `'%s has %d'.format(['a', 1])`, with numbers as in English: Kubernetes keeps an early version of this function. */
@@ -30,7 +31,7 @@ export function validateFormat(pattern: Node, list: Node, at: number, typeOf: (n
       throw new EvaluationError('too many arguments supplied to string.format');
     return clauses.flatMap(({ verb: needed, argument }) => {
       const wrong = findMisfit(argument.value, needed, typeOf);
-      return wrong ? [{ at: wrong.at, message: refusal(needed) }] : [];
+      return wrong ? [{ at: wrong.at, message: describeMisfit(needed, formatTypeName(typeOf(wrong))) }] : [];
     });
   } catch (error) {
     if (!(error instanceof EvaluationError)) throw error;
@@ -72,7 +73,8 @@ function piecesOf<T>(pattern: string, args: readonly T[]): (string | Clause<T>)[
     if (!piece.startsWith('%')) pieces.push(piece);
     else if (piece === '%%') pieces.push('%');
     else {
-      if (!isVerb(letter)) throw new EvaluationError(`could not parse formatting clause '${piece}'`);
+      if (!isVerb(letter))
+        throw new EvaluationError(`could not parse formatting clause: unrecognized formatting clause "${letter}"`);
       if (precision === '' || Number(precision) > precisionMax)
         throw new EvaluationError(`could not parse formatting clause: a precision is a number up to ${precisionMax}`);
       const next = remaining.next();
@@ -121,12 +123,29 @@ const verbs: Readonly<Record<Verb, Writer>> = {
   X: verb(bytes, (value) => writeHexadecimal(value).toUpperCase()),
 };
 
-const refusal = (of: string): string => `error during formatting: %${of} cannot write a value of this type`;
+/** Without the types of what is in it. */
+const describeMisfit = (of: Verb, typeName: string): string =>
+  `error during formatting: ${demands[of]}, was given ${typeName.replace(/\(.*/, '')}`;
+
+const hexadecimal = 'only integers, byte buffers, and strings can be formatted as hex';
+/** In the words of kube-apiserver. */
+const demands: Readonly<Record<Verb, string>> = {
+  s: 'string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and timestamps',
+  d: 'decimal clause can only be used on integers',
+  f: 'fixed-point clause can only be used on doubles',
+  e: 'scientific clause can only be used on doubles',
+  b: 'only integers and bools can be formatted as binary',
+  o: 'octal clause can only be used on integers',
+  x: hexadecimal,
+  X: hexadecimal,
+};
+
+const misfit = (of: Verb, value: Value): EvaluationError => new EvaluationError(describeMisfit(of, typeNameOf(value)));
 
 function wholeIn(value: Value, of: Verb): bigint {
   if (typeof value === 'bigint') return value;
   if (value instanceof Uint) return value.value;
-  throw new EvaluationError(refusal(of));
+  throw misfit(of, value);
 }
 
 const namedDoubles: Readonly<Record<string, number>> = {
@@ -138,7 +157,7 @@ const namedDoubles: Readonly<Record<string, number>> = {
 function doubleIn(value: Value, of: Verb): number {
   const named = typeof value === 'string' && Object.hasOwn(namedDoubles, value) ? namedDoubles[value] : value;
   if (typeof named === 'number') return named;
-  throw new EvaluationError(refusal(of));
+  throw misfit(of, value);
 }
 
 const special = (value: number): string | undefined => {
@@ -229,7 +248,7 @@ function writeElement(value: Value, budget: Budget): string {
     entries.sort(([one], [other]) => (one < other ? -1 : 1));
     return `{${entries.map(([key, held]) => `${key}:${held}`).join(', ')}}`;
   }
-  throw new EvaluationError(refusal('s'));
+  throw misfit('s', value);
 }
 
 function quote(text: string, budget: Budget): string {

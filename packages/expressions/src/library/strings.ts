@@ -28,7 +28,7 @@ export const strings: readonly Overload[] = [
   ),
   search('indexOf(string, int) -> int', (whole: string, part: string, from: bigint, budget: Budget) => {
     if (part === '') return from;
-    if (from < 0n) throw rangeError();
+    if (from < 0n) throw rangeError(from);
     if (from >= BigInt(lengthOf(whole, budget))) return -1n;
     return BigInt(toCodePointIndex(whole, whole.indexOf(part, toCodeUnitIndex(whole, Number(from)))));
   }),
@@ -37,7 +37,7 @@ export const strings: readonly Overload[] = [
   ),
   search('lastIndexOf(string, int) -> int', (whole: string, part: string, from: bigint, budget: Budget) => {
     if (part === '') return from;
-    if (from < 0n) throw rangeError();
+    if (from < 0n) throw rangeError(from);
     if (from >= BigInt(lengthOf(whole, budget))) return -1n;
     return BigInt(toCodePointIndex(whole, whole.lastIndexOf(part, toCodeUnitIndex(whole, Number(from)))));
   }),
@@ -75,10 +75,10 @@ function trim(whole: string): string {
   return whole.slice(from, to);
 }
 
-const rangeError = (): EvaluationError => new EvaluationError('index out of range');
+const rangeError = (at: bigint): EvaluationError => new EvaluationError(`index out of range: ${at}`);
 
 function requireWithin(at: bigint, length: number): number {
-  if (at < 0n || at > BigInt(length)) throw rangeError();
+  if (at < 0n || at > BigInt(length)) throw rangeError(at);
   return Number(at);
 }
 
@@ -86,7 +86,7 @@ function cut(whole: string, budget: Budget, from: bigint, to?: bigint): string {
   const points = splitCodePoints(whole, budget);
   const start = requireWithin(from, points.length);
   const end = to === undefined ? points.length : requireWithin(to, points.length);
-  if (start > end) throw new EvaluationError('a substring ends behind its start');
+  if (start > end) throw new EvaluationError(`invalid substring range. start: ${start}, end: ${end}`);
   const part = points.slice(start, end);
   return typeof part === 'string' ? part : part.join('');
 }

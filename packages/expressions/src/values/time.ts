@@ -31,7 +31,7 @@ export function parseTimestamp(text: string): Timestamp {
     Number(offsetMinutes ?? 0) <= 60;
   // A day that a month does not have would be read as one of the next month.
   if (Number.isNaN(day) || !inRange || new Date(day).toISOString().slice(0, 10) !== date)
-    throw new EvaluationError('a timestamp is written as in 2006-01-02T15:04:05Z');
+    throw new EvaluationError("type conversion error from 'string' to 'google.protobuf.Timestamp'");
   const offset = sign === undefined ? 0 : (sign === '-' ? -1 : 1) * (Number(offsetHours) * 60 + Number(offsetMinutes));
   const second = day / 1000 + Number(hours) * 3600 + (Number(minutes) - offset) * 60 + Number(seconds);
   return createTimestamp(BigInt(second) * perSecond + BigInt(fraction.padEnd(9, '0')));
@@ -61,7 +61,7 @@ const durationLengthMax = 100;
 export function parseDuration(text: string): Duration {
   const [, sign, amounts = ''] = /^([-+]?)((?:(?:\d+(?:\.\d*)?|\.\d+)(?:h|ms|m|s|us|µs|ns))+|0)$/.exec(text) ?? [];
   if (amounts === '' || text.length > durationLengthMax)
-    throw new EvaluationError('a duration is written as in 1h30m or 1.5s');
+    throw new EvaluationError("type conversion error from 'string' to 'google.protobuf.Duration'");
   let total = 0n;
   for (const [, whole, fraction = '', unit = ''] of amounts.matchAll(/(\d*)\.?(\d*)(h|ms|m|s|us|µs|ns)/g)) {
     const scale = requireValue(units.get(unit), 'each unit of the pattern has a scale');

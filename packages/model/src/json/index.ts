@@ -22,4 +22,13 @@ export { findMemberText, parseInSteps } from './parse-in-steps.ts';
 export * as jsonTokens from './json-tokens.ts';
 export { isJsonObject, type JsonObject } from './json-object.ts';
 export { sameJson } from './same-json.ts';
-export { increment, type Integer, integerOf, isRawNumber, numberOf, rawNumber } from './raw-number.ts';
+export {
+  compareNumbers,
+  formatNumber,
+  increment,
+  type Integer,
+  integerOf,
+  isRawNumber,
+  numberOf,
+  rawNumber,
+} from './raw-number.ts';

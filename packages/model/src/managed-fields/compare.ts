@@ -21,11 +21,29 @@ export interface Comparison {
 /** Compares down to the smallest values that can have an owner. Undefined stands for an absent value. */
 export function compare(schema: Schema, left: unknown, right: unknown): Comparison {
   if (left === undefined && right === undefined) return nothing;
+  // Null and an empty value have nothing below them that could tell them apart.
+  if ((left === null && isEmpty(right)) || (right === null && isEmpty(left))) return leaf(left, right);
   if (hasSharedMembers(schema, left ?? right) && fitsObject(left) && fitsObject(right))
     return compareMembers(schema, left, right);
   if (isSharedList(schema) && fitsList(left) && fitsList(right)) return compareLists(schema, left, right);
-  return leaf(left, right);
+  if (isAbsent(left) || isAbsent(right) || hasSharedMembers(schema, left) === hasSharedMembers(schema, right))
+    return leaf(left, right);
+  return compareTypes(schema, left, right);
 }
+
+/** All that is below a value of one type is gone, and all that is below one of another type is new. */
+function compareTypes(schema: Schema, left: unknown, right: unknown): Comparison {
+  return {
+    added: withoutPlace(compare(schema, undefined, right).added),
+    modified: place,
+    removed: withoutPlace(compare(schema, left, undefined).removed),
+  };
+}
+
+const withoutPlace = ({ below }: FieldSet): FieldSet => setOf(false, below.size > 0 ? below : undefined);
+
+const isEmpty = (value: unknown): boolean =>
+  Array.isArray(value) ? value.length === 0 : isJsonObject(value) && Object.keys(value).length === 0;
 
 const fitsObject = (value: unknown): value is Optional<JsonObject> => isAbsent(value) || isJsonObject(value);
 const fitsList = (value: unknown): value is Optional<readonly unknown[]> => isAbsent(value) || Array.isArray(value);

@@ -57,12 +57,15 @@ function withEmptyListsInEntries(
 const nameIn = (step: string): string => step.slice('f:'.length);
 
 function mergeValue(schema: Schema, live: unknown, applied: unknown, fields: FieldSet): unknown {
-  if (applied === null) return null;
+  // A null is like an empty value where others may have put something below.
+  if (applied === null) return hasSharedMembers(schema, live) || isListOf(schema, live) ? live : null;
   if (hasSharedMembers(schema, applied ?? live)) return mergeMembers(schema, asObject(live), asObject(applied), fields);
   return isSharedList(schema) && (applied === undefined || Array.isArray(applied))
     ? mergeList(schema, Array.isArray(live) ? live : [], applied ?? [], fields)
     : applied;
 }
+
+const isListOf = (schema: Schema, value: unknown): boolean => isSharedList(schema) && Array.isArray(value);
 
 /** What was stored by another schema may have another type. */
 const asObject = (value: unknown): JsonObject | undefined => (isJsonObject(value) ? value : undefined);

@@ -48,7 +48,8 @@ function pruneMembers(
     if (pruned === undefined) delete rest[name];
     else setOwn(rest, name, pruned);
   }
-  return schema.type === 'object' || Object.keys(rest).length > 0 ? rest : undefined;
+  const mayBeEmpty = schema.type === 'object' || (schema.type === 'any' && kept?.member === true);
+  return mayBeEmpty || Object.keys(rest).length > 0 ? rest : undefined;
 }
 
 const isAlwaysThere = (schema: MembersSchema, name: string): boolean =>

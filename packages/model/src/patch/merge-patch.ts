@@ -1,8 +1,12 @@
 import { setOwn } from '@cluster-apiserver/base';
 import { isJsonObject } from '../json/json-object.ts';
 
-/** JSON merge patch (RFC 7386): objects are merged, null removes a member, any other value replaces it. */
+/**
+ * JSON merge patch (RFC 7386): objects are merged, null removes a member, any other value replaces it. As in kube-apiserver,
+ * null is no member of the objects in a list either.
+ */
 export function applyMergePatch(target: unknown, patch: unknown): unknown {
+  if (Array.isArray(patch)) return patch.map((entry: unknown) => applyMergePatch(undefined, entry));
   if (!isJsonObject(patch)) return patch;
   const merged: Record<string, unknown> = {};
   const before = isJsonObject(target) ? target : {};

@@ -34,6 +34,8 @@ describe('merge patch', () => {
     [{ e: null }, { a: 1 }, { e: null, a: 1 }],
     [[1, 2], { a: 'b', c: null }, { a: 'b' }],
     [{}, { a: { bb: { ccc: null } } }, { a: { bb: {} } }],
+    // Not in the table: kube-apiserver goes on in lists.
+    [{ a: [1] }, { a: [{ b: null, c: [{ d: null }] }, null] }, { a: [{ c: [{}] }, null] }],
   ])('%j with %j gives %j', (target, patch, expected) => {
     expect(applyMergePatch(target, patch)).toEqual(expected);
   });

@@ -306,13 +306,18 @@ export class Decoder {
 
   #kept(schema: Schema, value: unknown): unknown {
     if (value === undefined) return this.#default(schema);
-    if (value === null) return this.#keepsNulls || schema.nullable ? null : this.#default(schema);
+    if (value === null) return schema.nullable ? null : (this.#default(schema) ?? this.#nullOf(schema));
     if (schema.type === 'object' && isJsonObject(value)) return this.object(schema, value);
     if (schema.type !== 'list' || !Array.isArray(value)) return this.#free(value, freeContents(schema));
     return sameOr(
       value,
       value.map((entry: unknown, index) => this.#keptAt(index, schema.items, entry) ?? null),
     );
+  }
+
+  /** A null that validation refuses, for it has no other type than one that the schema wants. */
+  #nullOf({ type }: Schema): null | undefined {
+    return this.#keepsNulls && type !== 'any' ? null : undefined;
   }
 
   #default(schema: Schema): unknown {

@@ -21,7 +21,7 @@ export type { Dialect, JsonSchema } from './open-api.ts';
 export { publicationOf, publishedName, sharedPublication } from './publication.ts';
 export { anyValue, emptied, resourceNames, structural, type StructuralOptions, unstructured } from './structural.ts';
 export { UnchangedValues } from './unchanged-values.ts';
-export { validateParts } from './validate-parts.ts';
+export { validateLists, validateParts } from './validate-parts.ts';
 export { typeOf, validateValue } from './validate-value.ts';
 export type { Bound, Format, Pattern, ValueRules } from './value-rules.ts';
 export {

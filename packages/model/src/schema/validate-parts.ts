@@ -11,6 +11,11 @@ import { isSharedList, memberSchema, type Schema, type SharedListSchema } from '
 export function* validateParts(schema: Schema, value: unknown, current: unknown, problems: Problems): SyncTask<void> {
   yield* visit(schema, value, problems, validateResource);
   yield;
+  yield* validateLists(schema, value, current, problems);
+}
+
+/** Validates the keys of the lists of a value. */
+export function* validateLists(schema: Schema, value: unknown, current: unknown, problems: Problems): SyncTask<void> {
   // An object that had duplicates may keep them.
   const before = problems.aside();
   yield* visit(schema, current, before, refuseDuplicates);

@@ -116,7 +116,7 @@ describe('an update', () => {
   const port = { type: 'object', properties: { port: { type: 'integer' }, name: { type: 'string', maxLength: 1 } } };
   const keyed = { type: 'array', 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['port'], items: port };
   const plain = { type: 'array', items: port };
-  const tooLong = (place: string): string => `${place}: Too long: may not be more than 1 bytes`;
+  const tooLong = (place: string): string => `${place}: Too long: may not be more than 1 byte`;
 
   test.each<[string, WrittenSchema, string, string, readonly string[]]>([
     [

@@ -62,9 +62,8 @@ function* readConfiguration(
   requireTypeNames(kind, value);
   audit?.logRequestObject(value, body.length);
   try {
-    const configuration = yield* readAppliedInSteps(kind.schema, dropUnwritable(kind, subresource, value), (path) =>
-      unknown.push(formatPath(path)),
-    );
+    const writable = dropUnwritable(kind, subresource, value);
+    const configuration = yield* readAppliedInSteps(kind.schema, writable, (path) => unknown.push(formatPath(path)));
     // kube-apiserver reports duplicates in other words, and then no unknown fields.
     const where = faults.length > 0 ? 'error strict decoding YAML: error converting YAML to JSON: ' : strictError;
     // kube-apiserver fails to merge what the schema of a custom kind does not name.
@@ -73,7 +72,7 @@ function* readConfiguration(
     yield;
     if (stored === kind) return configuration;
     const renamed = {
-      ...renameFields(value, kind.fieldNames.toStored),
+      ...renameFields(writable, kind.fieldNames.toStored),
       kind: stored.kind,
       apiVersion: stored.apiVersion,
     };

@@ -42,5 +42,5 @@ export function patchHandler(resource: Resource, checks: WriteChecks): Handler<A
   };
 }
 
-const invalidPatch = (message: string): StatusError =>
+export const invalidPatch = (message: string): StatusError =>
   invalid({ group: '', kind: '' }, '', new Problems().at('patch').invalid('', message));

@@ -13,6 +13,7 @@ import { readBody } from '../request-body/read-body.ts';
 import { addWarning, type AuthenticatedContext } from '../request-context.ts';
 import { unstoredObjectResponse } from '../responses.ts';
 import { applyType, patchParserOf } from './parse-patch.ts';
+import { invalidPatch } from './patch.ts';
 import { readRequestObject } from './request-object.ts';
 import { createRequester, namespacedNameOf, readOperationOptions, type WriteChecks } from './requester.ts';
 
@@ -96,8 +97,8 @@ export function projectionHandlers(
       const change = function* (current: KubeObject): SyncTask<unknown> {
         const patched = yield* parsed.change(projection.project(current));
         const unknown: string[] = [];
-        const projected = decodeProjected(form, patched, unknown);
-        reportFieldProblems({ faults: parsed.faults, unknown }, fieldValidation, write.warn);
+        const projected = decode(form.schema, patched, (path) => unknown.push(formatPath(path)));
+        reportFieldProblems({ faults: parsed.faults, unknown, refuse: invalidPatch }, fieldValidation, write.warn);
         const { resourceVersion } = projected.metadata;
         const next = projection.change(current, projected);
         return resourceVersion === undefined ? next : { ...next, metadata: { ...next.metadata, resourceVersion } };

@@ -58,9 +58,10 @@ function* decideApply(
   const { kind, served } = resource;
   requireBoundedParts(kind, configuration.values, current?.object);
   const applied = yield* applyConfiguration(resource, configuration, current, options, call);
-  // Defaults have no owner: the configuration does not contain them.
   yield;
-  const whole = kind.defaults?.(yield* canonicalInSteps(kind, applied)) ?? applied;
+  // Defaults have no owner: the configuration does not contain them, and what it no longer sets has them again.
+  const complete = yield* canonicalInSteps(kind, applied, current?.object);
+  const whole = kind.defaults?.(complete) ?? complete;
   const next = withDistinctOwners(inNamespace(whole, options.namespace), options.warn);
   requireName(next, name);
   if (current) {

@@ -61,10 +61,10 @@ function* patchObject(
   shown: KubeObject,
   options: PatchOptions,
 ): SyncTask<KubeObject> {
-  const result = yield* options.change(shown);
-  yield;
   const unknown: string[] = [];
   try {
+    const result = yield* options.change(shown);
+    yield;
     const decoded = yield* decodeInSteps(
       served.schema,
       withExplicitReset(result),
