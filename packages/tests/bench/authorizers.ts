@@ -14,7 +14,7 @@ import type { AddressInfo } from 'node:net';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { createSelfSigned } from '@cluster-apiserver/certificates';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
-import { http1Client } from '../test/fault/client.ts';
+import { http1Client } from '@cluster-apiserver/testkit/api-client';
 import { adminToken, type BenchServer, compareTurns, startBenchServer, thisCheckout } from './compared-servers.ts';
 
 const roles = 1_000;

@@ -9,7 +9,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { until } from '@cluster-apiserver/testkit/until';
 import { freePorts } from '@cluster-apiserver/testkit/free-ports';
-import { http1Client } from '../test/fault/client.ts';
+import { http1Client } from '@cluster-apiserver/testkit/api-client';
 
 const pairs = 5;
 const turns = 30;

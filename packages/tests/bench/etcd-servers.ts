@@ -7,7 +7,7 @@
 import { CleanupStack, systemClock as clock } from '@cluster-apiserver/base';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
-import { type Client, http1Client } from '../test/fault/client.ts';
+import { type Client, http1Client } from '@cluster-apiserver/testkit/api-client';
 
 const [replicas = 1, seconds = 10, writers = 48] = process.argv.slice(2).map(Number);
 const mergePatch = 'application/merge-patch+json';

@@ -12,7 +12,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { CleanupStack, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
-import { http1Client } from '../test/fault/client.ts';
+import { http1Client } from '@cluster-apiserver/testkit/api-client';
 import { adminToken, type BenchServer, startBenchServer, thisCheckout } from './compared-servers.ts';
 import { countRequests, sendPaced } from './paced-load.ts';
 

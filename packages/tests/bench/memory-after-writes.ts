@@ -10,7 +10,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { createEncryptionConfiguration } from '@cluster-apiserver/testkit/encryption-configuration';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
-import { http1Client } from '../test/fault/client.ts';
+import { http1Client } from '@cluster-apiserver/testkit/api-client';
 import { collectGarbage } from '../test/hostile/inspector.ts';
 import { readProcessState } from '../test/hostile/server-process.ts';
 import { type Write, writesOfKit } from './kit-writes.ts';

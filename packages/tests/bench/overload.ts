@@ -9,7 +9,7 @@
 import os from 'node:os';
 import { requireValue, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { startCluster } from '@cluster-apiserver/testkit/cluster';
-import { type Client, http1Client, http2Client } from '../test/fault/client.ts';
+import { type Client, http1Client, http2Client } from '@cluster-apiserver/testkit/api-client';
 import { raiseSession } from './hostile/programs.ts';
 import { countRequests, sendPaced } from './paced-load.ts';
 

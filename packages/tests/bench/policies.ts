@@ -1,5 +1,5 @@
 /** Admission policies for benchmarked servers. */
-import { http1Client } from '../test/fault/client.ts';
+import { http1Client } from '@cluster-apiserver/testkit/api-client';
 import { adminToken, type BenchServer } from './compared-servers.ts';
 
 const group = '/apis/admissionregistration.k8s.io/v1';

@@ -7,7 +7,7 @@
 import { systemClock as clock } from '@cluster-apiserver/base';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { until } from '@cluster-apiserver/testkit/until';
-import { http1Client } from '../test/fault/client.ts';
+import { http1Client } from '@cluster-apiserver/testkit/api-client';
 
 const [seconds = 2] = process.argv.slice(2).map(Number);
 const writers = 50;

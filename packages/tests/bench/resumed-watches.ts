@@ -12,7 +12,7 @@ import { type ClientHttp2Session, connect } from 'node:http2';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { requireValue, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
-import { type Credentials, http1Client } from '../test/fault/client.ts';
+import { type Credentials, http1Client } from '@cluster-apiserver/testkit/api-client';
 import { startReplicas, type Replica, type Replicas } from '../test/operations/replicas.ts';
 
 const [watchesMax = 10_000] = process.argv.slice(2).map(Number);

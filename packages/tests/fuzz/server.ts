@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import { requestHttps } from '@cluster-apiserver/testkit/https-request';
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
-import { http1Client } from '../test/fault/client.ts';
+import { http1Client } from '@cluster-apiserver/testkit/api-client';
 import { lampDefinition } from '../test/custom-sample.ts';
 import { collectGarbage } from '../test/hostile/inspector.ts';
 import { type ClusterFiles, type ProcessState, readProcessState } from '../test/hostile/server-process.ts';

@@ -5,7 +5,7 @@ import { kinds } from '@cluster-apiserver/kinds';
 import { drainMs } from '@cluster-apiserver/server';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { until } from '@cluster-apiserver/testkit/until';
-import { type Client, http1Client } from './fault/client.ts';
+import { type Client, http1Client } from '@cluster-apiserver/testkit/api-client';
 import { type TestServer, serveKinds } from './serve-kinds.ts';
 
 const cleanup = new CleanupStack();

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { CleanupStack } from '@cluster-apiserver/base';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { describeWithHelm, helm } from '../chart/helm.ts';
-import type { Client } from '../fault/client.ts';
+import type { Client } from '@cluster-apiserver/testkit/api-client';
 import { type Replicas, startReplicas } from '../operations/replicas.ts';
 import { kubeconfigOf } from './client-programs.ts';
 import { widgetDefinition, widgetGroup } from './widgets.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { CleanupStack, seededRandom } from '@cluster-apiserver/base';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { until } from '@cluster-apiserver/testkit/until';
-import { type Client, http1Client } from '../fault/client.ts';
+import { type Client, http1Client } from '@cluster-apiserver/testkit/api-client';
 import { mixedLoad } from '../fault/mixed-load.ts';
 import { waitForReplicaRestart } from '../fault/replica-restart.ts';
 import { configMaps, startInformer, widgets } from './informer.ts';

@@ -3,7 +3,7 @@ import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { until } from '@cluster-apiserver/testkit/until';
 import { samples } from '../authorization/samples.ts';
 import { describeIf } from '../describe-if.ts';
-import type { Client } from '../fault/client.ts';
+import type { Client } from '@cluster-apiserver/testkit/api-client';
 import { withThreeReplicas } from '../operations/replicas.ts';
 import { hasGo, hasPython, hasRust, noClients } from './client-programs.ts';
 import { startGoInformers, startPythonInformers, startRustReflectors } from './program-caches.ts';

@@ -3,7 +3,7 @@
 import { expect } from '@jest/globals';
 import { isDeepStrictEqual } from 'node:util';
 import { until } from '@cluster-apiserver/testkit/until';
-import type { Client } from '../fault/client.ts';
+import type { Client } from '@cluster-apiserver/testkit/api-client';
 import {
   type ClientProgram,
   type ClientTarget,

@@ -12,7 +12,7 @@ import { type RealPlugin, startPlugin } from '@cluster-apiserver/testkit/kms-plu
 import { etcdctl, type RealEtcd, type RealMember, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { createEncryptionConfiguration } from '@cluster-apiserver/testkit/encryption-configuration';
-import { type Client, http1Client } from './client.ts';
+import { type Client, http1Client } from '@cluster-apiserver/testkit/api-client';
 import { type Operation, describeOperation, isAmbiguous } from './history.ts';
 import { checkHistory } from './check-history.ts';
 import { withoutTwins } from './twins.ts';

@@ -1,6 +1,6 @@
 /** The resources whose objects a load changes, a built-in and a custom one. etcd's own log judges their histories. */
 import { until } from '@cluster-apiserver/testkit/until';
-import type { Client } from './client.ts';
+import type { Client } from '@cluster-apiserver/testkit/api-client';
 
 export interface JudgedResource {
   readonly apiVersion: string;

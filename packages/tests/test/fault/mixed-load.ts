@@ -1,6 +1,6 @@
 import { type Random, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { readList, outcomeOf } from './outcomes.ts';
-import { type Client, NoResponseError } from './client.ts';
+import { type Client, NoResponseError } from '@cluster-apiserver/testkit/api-client';
 import { type JudgedResource, locate, serviceAccounts } from './judged-resources.ts';
 import {
   type Action,

@@ -1,4 +1,4 @@
-import type { ClientResponse, Client } from './client.ts';
+import type { ClientResponse, Client } from '@cluster-apiserver/testkit/api-client';
 import { type Outcome, type Owners, type FieldPath, type State, updates, type Values } from './history.ts';
 import { collectionPath, locate } from './judged-resources.ts';
 import type { Listing, Single } from './requests.ts';

@@ -4,7 +4,7 @@ import { CleanupStack } from '@cluster-apiserver/base';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { until } from '@cluster-apiserver/testkit/until';
-import { type Client, type ClientResponse, http1Client } from './client.ts';
+import { type Client, type ClientResponse, http1Client } from '@cluster-apiserver/testkit/api-client';
 
 const slowTestMs = 120_000;
 const accounts = '/api/v1/namespaces/polite/serviceaccounts';

@@ -3,7 +3,7 @@ import { seededRandom, sleep, systemClock as clock } from '@cluster-apiserver/ba
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { until } from '@cluster-apiserver/testkit/until';
 import { memberAt } from '@cluster-apiserver/testkit/etcd-gateway';
-import { type Client, http1Client } from './client.ts';
+import { type Client, http1Client } from '@cluster-apiserver/testkit/api-client';
 import { type Operation, describeOperation, type Outcome } from './history.ts';
 import { checkHistory } from './check-history.ts';
 import { withoutTwins } from './twins.ts';

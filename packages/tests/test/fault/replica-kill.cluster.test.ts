@@ -3,7 +3,7 @@ import { requireValue, seededRandom, systemClock as clock } from '@cluster-apise
 import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { until } from '@cluster-apiserver/testkit/until';
-import { type Client, http1Client } from './client.ts';
+import { type Client, http1Client } from '@cluster-apiserver/testkit/api-client';
 import { type Operation, describeOperation } from './history.ts';
 import { checkHistory } from './check-history.ts';
 import { withoutTwins } from './twins.ts';

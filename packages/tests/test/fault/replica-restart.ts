@@ -1,6 +1,6 @@
 import type { Cluster } from '@cluster-apiserver/testkit/cluster';
 import { until } from '@cluster-apiserver/testkit/until';
-import { http1Client } from './client.ts';
+import { http1Client } from '@cluster-apiserver/testkit/api-client';
 
 /** Start of a replica on a busy machine. */
 const startMs = 60_000;

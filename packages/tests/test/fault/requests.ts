@@ -1,4 +1,4 @@
-import type { RequestOptions } from './client.ts';
+import type { RequestOptions } from '@cluster-apiserver/testkit/api-client';
 import { type Action, operationIdPath, counterPath, type FieldPath, type Read, type Values } from './history.ts';
 import { collectionPath, locate } from './judged-resources.ts';
 

@@ -3,7 +3,7 @@ import { seededRandom } from '@cluster-apiserver/base';
 import { until } from '@cluster-apiserver/testkit/until';
 import { canBumpRevision, etcdctl, type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
-import { type Client, http1Client } from './client.ts';
+import { type Client, http1Client } from '@cluster-apiserver/testkit/api-client';
 import { checkHistory } from './check-history.ts';
 import { withoutTwins } from './twins.ts';
 import { readLog } from './etcd-log.ts';

@@ -4,7 +4,7 @@ import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { DeadlineError } from '@cluster-apiserver/testkit/repeatable-errors';
 import { until } from '@cluster-apiserver/testkit/until';
-import { type Client, http1Client, http2Client, type RequestOptions } from './client.ts';
+import { type Client, http1Client, http2Client, type RequestOptions } from '@cluster-apiserver/testkit/api-client';
 import { startResumingWatches } from './resuming-watches.ts';
 
 const slowTestMs = repetitions({ ci: 300_000, soak: 3_600_000 });

@@ -5,7 +5,7 @@ import { startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { until } from '@cluster-apiserver/testkit/until';
-import type { Client } from '../fault/client.ts';
+import type { Client } from '@cluster-apiserver/testkit/api-client';
 import { type Replica, type Replicas, startReplicas } from '../operations/replicas.ts';
 import { http2Transport } from '../watch/open-watch.ts';
 import { collectGarbage } from './inspector.ts';

@@ -1,7 +1,4 @@
-import { once } from 'node:events';
-import { connect, type IncomingHttpHeaders } from 'node:http2';
-import https from 'node:https';
-import { requestHttps } from '@cluster-apiserver/testkit/https-request';
+import { http1Client, http2Client } from '@cluster-apiserver/testkit/api-client';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { TestServer } from '../serve-kinds.ts';
 
@@ -32,40 +29,17 @@ export const protocols = ['HTTP/1.1', 'HTTP/2'] as const;
 
 /** Opens a client; all of its requests share one connection. */
 export function openClient(
-  server: TestServer,
+  { url, certificate: ca }: TestServer,
   protocol: (typeof protocols)[number],
   shown?: ClientCertificate,
 ): Client {
-  const access = { ca: server.certificate, ...(shown && { cert: shown.chain, key: shown.privateKey }) };
-  return protocol === 'HTTP/1.1' ? overHttp1(server, access) : overHttp2(server, access);
-}
-
-function overHttp1({ url }: TestServer, access: object): Client {
-  const agent = new https.Agent({ ...access, keepAlive: true, maxSockets: 1 });
+  const open = protocol === 'HTTP/1.1' ? http1Client : http2Client;
+  const client = open(url, { ca, ...(shown && { cert: shown.chain, key: shown.privateKey }) });
   return {
     send: async (headers = {}, path = whoami) => {
-      const { status, text } = await requestHttps(url + path, { agent, method: 'POST', headers, body: '{}' });
-      return { status, body: JSON.parse(text) };
+      const { status, body } = await client.request('POST', path, { headers, body: {} });
+      return { status, body: JSON.parse(body) };
     },
-    close: () => agent.destroy(),
+    close: client.close,
   };
-}
-
-function overHttp2({ url }: TestServer, access: object): Client {
-  const session = connect(url, access);
-  return {
-    send: async (headers = {}, path = whoami) => {
-      const stream = session.request({ ':method': 'POST', ':path': path, ...headers });
-      stream.end('{}');
-      const [answer] = (await once(stream, 'response')) as [IncomingHttpHeaders & { ':status': number }];
-      return { status: answer[':status'], body: JSON.parse(await textOf(stream)) };
-    },
-    close: () => session.close(),
-  };
-}
-
-async function textOf(stream: AsyncIterable<unknown>): Promise<string> {
-  const pieces: Buffer[] = [];
-  for await (const piece of stream) pieces.push(piece as Buffer);
-  return Buffer.concat(pieces).toString();
 }

@@ -9,7 +9,7 @@ import { CleanupStack } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '@cluster-apiserver/testkit/until';
 import { describeIf } from '../describe-if.ts';
-import type { Credentials } from '../fault/client.ts';
+import type { Credentials } from '@cluster-apiserver/testkit/api-client';
 import { serveKinds } from '../serve-kinds.ts';
 
 export const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;

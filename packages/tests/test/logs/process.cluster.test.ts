@@ -9,7 +9,7 @@ import { createEncryptionConfiguration } from '@cluster-apiserver/testkit/encryp
 import { until } from '@cluster-apiserver/testkit/until';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { freePorts } from '@cluster-apiserver/testkit/free-ports';
-import { type Client, http1Client } from '../fault/client.ts';
+import { type Client, http1Client } from '@cluster-apiserver/testkit/api-client';
 
 const program = path.resolve(import.meta.dirname, '..', '..', '..', 'server', 'dist', 'main.js');
 const token = 'secret';

@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { until } from '@cluster-apiserver/testkit/until';
-import { http1Client } from '../fault/client.ts';
+import { http1Client } from '@cluster-apiserver/testkit/api-client';
 
 let cluster: Cluster;
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'severity-'));

@@ -4,7 +4,7 @@ import { CleanupStack, systemClock as clock } from '@cluster-apiserver/base';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { until } from '@cluster-apiserver/testkit/until';
-import { type Client, http1Client } from '../fault/client.ts';
+import { type Client, http1Client } from '@cluster-apiserver/testkit/api-client';
 import { loadReplicas } from './replica-load.ts';
 import { type Replica, type Replicas, startReplicas } from './replicas.ts';
 

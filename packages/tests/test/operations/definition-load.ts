@@ -3,7 +3,7 @@
  * should not be, and objects, fields and events of an earlier definition.
  */
 import { until } from '@cluster-apiserver/testkit/until';
-import type { Client, ClientResponse } from '../fault/client.ts';
+import type { Client, ClientResponse } from '@cluster-apiserver/testkit/api-client';
 import type { WatchTransport } from '../watch/open-watch.ts';
 import type { Replica } from './replicas.ts';
 

@@ -4,7 +4,7 @@ import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { readChanges } from '@cluster-apiserver/testkit/etcd-gateway';
 import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { until } from '@cluster-apiserver/testkit/until';
-import { type Client, http1Client } from '../fault/client.ts';
+import { type Client, http1Client } from '@cluster-apiserver/testkit/api-client';
 import { registry, serviceAccounts } from '../fault/judged-resources.ts';
 import { http2Transport } from '../watch/open-watch.ts';
 import { type Replicas, startReplicas } from './replicas.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { CleanupStack } from '@cluster-apiserver/base';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { until } from '@cluster-apiserver/testkit/until';
-import { type Client, http1Client } from '../fault/client.ts';
+import { type Client, http1Client } from '@cluster-apiserver/testkit/api-client';
 import { loadReplicas } from './replica-load.ts';
 import { type Replica, type Replicas, startReplicas } from './replicas.ts';
 

@@ -1,5 +1,5 @@
 import type { CleanupStack } from '@cluster-apiserver/base';
-import { http1Client } from '../fault/client.ts';
+import { http1Client } from '@cluster-apiserver/testkit/api-client';
 import { serviceAccounts } from '../fault/judged-resources.ts';
 import { type JudgedLoad, startJudgedLoad } from '../watch/judged-load.ts';
 import { http1Transport, http2Transport } from '../watch/open-watch.ts';

@@ -13,7 +13,7 @@ import { createEncryptionConfiguration } from '@cluster-apiserver/testkit/encryp
 import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { StartError } from '@cluster-apiserver/testkit/repeatable-errors';
 import { until } from '@cluster-apiserver/testkit/until';
-import { type Client, type Credentials, http1Client } from '../fault/client.ts';
+import { type Client, type Credentials, http1Client } from '@cluster-apiserver/testkit/api-client';
 
 export interface Replicas extends Credentials {
   /** Of the user "user", who has no rights. */

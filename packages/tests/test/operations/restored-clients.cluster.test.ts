@@ -9,7 +9,7 @@ import {
 } from '@cluster-apiserver/testkit/etcd';
 import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { until } from '@cluster-apiserver/testkit/until';
-import { type Client, http1Client } from '../fault/client.ts';
+import { type Client, http1Client } from '@cluster-apiserver/testkit/api-client';
 import { mixedLoad } from '../fault/mixed-load.ts';
 import { type ClientTarget, hasGo, noClients } from '../clients/client-programs.ts';
 import { type ProgramCaches, startGoInformers } from '../clients/program-caches.ts';

@@ -8,7 +8,7 @@ import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { until } from '@cluster-apiserver/testkit/until';
 import { certManagerProgram, type ClientProgram, noClients, startProgram } from '../clients/client-programs.ts';
 import { describeIf } from '../describe-if.ts';
-import { type Client, http1Client } from '../fault/client.ts';
+import { type Client, http1Client } from '@cluster-apiserver/testkit/api-client';
 import { connectKubectl, hasKubectl } from '../kubectl/kubectl.ts';
 import { type Replicas, startReplicas } from '../operations/replicas.ts';
 import { createObject } from './create-object.ts';

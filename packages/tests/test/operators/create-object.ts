@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import type { Client } from '../fault/client.ts';
+import type { Client } from '@cluster-apiserver/testkit/api-client';
 
 export async function createObject(client: Client, target: string, body: object): Promise<void> {
   const { status, body: text } = await client.request('POST', target, { body });

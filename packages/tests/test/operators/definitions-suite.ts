@@ -6,7 +6,7 @@ import path from 'node:path';
 import { CleanupStack } from '@cluster-apiserver/base';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { describeIf } from '../describe-if.ts';
-import type { Client } from '../fault/client.ts';
+import type { Client } from '@cluster-apiserver/testkit/api-client';
 import { connectKubectl, hasKubectl, type Kubectl } from '../kubectl/kubectl.ts';
 import { type Replicas, startReplicas } from '../operations/replicas.ts';
 import { type Definition, missing, type Publication, readDefinitions, readSamples } from './official-definitions.ts';

@@ -9,7 +9,7 @@ import { startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type ClientProgram, kroProgram, noClients, startProgram } from '../clients/client-programs.ts';
 import { describeIf } from '../describe-if.ts';
-import { type Client, http1Client } from '../fault/client.ts';
+import { type Client, http1Client } from '@cluster-apiserver/testkit/api-client';
 import { connectKubectl, hasKubectl, type Kubectl } from '../kubectl/kubectl.ts';
 import { type Replicas, startReplicas } from '../operations/replicas.ts';
 import { createObject } from './create-object.ts';

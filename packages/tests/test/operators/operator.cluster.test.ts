@@ -12,7 +12,7 @@ import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type ClientProgram, noClients, operatorProgram, startProgram } from '../clients/client-programs.ts';
 import { describeIf } from '../describe-if.ts';
-import { type Client, type ClientResponse, http1Client } from '../fault/client.ts';
+import { type Client, type ClientResponse, http1Client } from '@cluster-apiserver/testkit/api-client';
 import { type Replicas, startReplicas } from '../operations/replicas.ts';
 import { configurations, definition, group, lampsIn, service } from './lamps.ts';
 import { createObject } from './create-object.ts';

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { until } from '@cluster-apiserver/testkit/until';
-import { type Client, http1Client } from '../fault/client.ts';
+import { type Client, http1Client } from '@cluster-apiserver/testkit/api-client';
 
 const slowTestMs = 180_000;
 const replicaCount = 3;

@@ -5,7 +5,7 @@ import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { startProxy, type TcpProxy } from '@cluster-apiserver/testkit/tcp-proxy';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { until } from '@cluster-apiserver/testkit/until';
-import { type Client, http1Client } from '../fault/client.ts';
+import { type Client, http1Client } from '@cluster-apiserver/testkit/api-client';
 import { waitForReplicaRestart } from '../fault/replica-restart.ts';
 import type { Compactor } from './compactor.ts';
 import { defineToolboxes, serviceAccounts, toolboxes } from '../fault/judged-resources.ts';

@@ -3,7 +3,7 @@ import { until } from '@cluster-apiserver/testkit/until';
 import { memberAt } from '@cluster-apiserver/testkit/etcd-gateway';
 import { checkHistory } from '../fault/check-history.ts';
 import { withoutTwins } from '../fault/twins.ts';
-import type { Client } from '../fault/client.ts';
+import type { Client } from '@cluster-apiserver/testkit/api-client';
 import { type DecryptedChange, decryptChanges, isOfLoad, nameOf, parseEntries } from '../fault/etcd-log.ts';
 import type { Compaction, Operation } from '../fault/history.ts';
 import { type JudgedResource, registry, serviceAccounts } from '../fault/judged-resources.ts';

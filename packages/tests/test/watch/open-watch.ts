@@ -1,6 +1,6 @@
 import { type ClientHttp2Session, connect, type ClientHttp2Stream } from 'node:http2';
 import https from 'node:https';
-import type { Credentials } from '../fault/client.ts';
+import type { Credentials } from '@cluster-apiserver/testkit/api-client';
 
 /** A watch request. */
 export interface OpenWatch {

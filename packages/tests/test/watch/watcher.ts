@@ -1,5 +1,5 @@
 import { type Random, sleep, systemClock as clock } from '@cluster-apiserver/base';
-import { type Client, NoResponseError } from '../fault/client.ts';
+import { type Client, NoResponseError } from '@cluster-apiserver/testkit/api-client';
 import { contentOf } from './content.ts';
 import { readFrame } from './frames.ts';
 import type { OpenWatch, WatchTransport } from './open-watch.ts';

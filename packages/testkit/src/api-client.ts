@@ -1,7 +1,9 @@
+/** Clients of the API server that tell a lost connection from a response, for tests and benchmarks. */
 import { type ClientHttp2Session, connect, constants, type IncomingHttpHeaders } from 'node:http2';
 import https from 'node:https';
-import type { TLSSocket } from 'node:tls';
+import type { Socket } from 'node:net';
 import { systemClock as clock } from '@cluster-apiserver/base';
+import { type HttpsOptions, requestHttps } from './https-request.ts';
 
 export interface Client {
   /**
@@ -15,6 +17,7 @@ export interface Client {
 export interface RequestOptions {
   readonly body?: object;
   readonly contentType?: string;
+  readonly headers?: HttpsOptions['headers'];
   /** Idle timeout of the response, longer for requests that wait for something. */
   readonly quietMs?: number;
 }
@@ -27,7 +30,7 @@ export interface ClientResponse {
 
 /** A request without a complete response. */
 export class NoResponseError extends Error {
-  override readonly name = 'NoAnswerError';
+  override readonly name = 'NoResponseError';
   /** Start time of the connection; undefined if there was none. */
   readonly connectedMs: number | undefined;
   constructor(connectedMs: number | undefined, cause: unknown) {
@@ -41,56 +44,43 @@ export interface Credentials {
   readonly token: string;
 }
 
+/** Credentials of any kind, or none. */
+export type Access = Pick<HttpsOptions, 'ca' | 'cert' | 'key' | 'token'>;
+
 /** Longer than every time limit of the server: a request that reaches it hangs. */
 const hangMs = 15_000;
 
 /** One HTTP/1.1 connection, kept as long as the server keeps it; or one per request. */
-export function http1Client(url: string, { ca, token }: Credentials, { keepAlive = true } = {}): Client {
-  const agent = new https.Agent({ ca, keepAlive, maxSockets: 1 });
-  const connected = new WeakMap<object, number>();
+export function http1Client(url: string, { ca, cert, key, token }: Access, { keepAlive = true } = {}): Client {
+  const agent = new https.Agent({ ca, cert, key, keepAlive, maxSockets: 1 });
+  const connected = new WeakMap<Socket, number>();
   return {
-    request: (method, path, { body, contentType = 'application/json', quietMs = hangMs } = {}) =>
-      new Promise((resolve, reject) => {
-        let socket: TLSSocket | undefined;
-        const content = body && { 'content-type': contentType };
-        const request = https.request(`${url}${path}`, {
-          method,
-          agent,
-          headers: { authorization: `Bearer ${token}`, ...content },
-        });
-        const fail = (error: unknown): void => reject(new NoResponseError(socket && connected.get(socket), error));
-        request.on('socket', (given) => {
-          socket = given as TLSSocket; // an https agent makes no others
-          if (!connected.has(given)) connected.set(given, clock.monotonicMs());
-        });
-        request.on('error', fail);
-        request.setTimeout(quietMs, () => request.destroy(new Error(`no response within ${quietMs} ms`)));
-        request.on('response', (response) => {
-          const pieces: Buffer[] = [];
-          response.on('data', (piece: Buffer) => pieces.push(piece));
-          response.on('error', fail);
-          response.on('end', () =>
-            resolve({
-              status: response.statusCode ?? 0,
-              retryAfter: response.headers['retry-after'],
-              body: Buffer.concat(pieces).toString(),
-            }),
-          );
-        });
-        request.end(body && JSON.stringify(body));
-      }),
+    request: async (method, path, { body, quietMs = hangMs, ...options } = {}) => {
+      let connectedMs: number | undefined;
+      const onSocket = (socket: Socket): void => {
+        connectedMs = connected.get(socket) ?? clock.monotonicMs();
+        connected.set(socket, connectedMs);
+      };
+      const headers = headersOf(options, body);
+      try {
+        const response = await requestHttps(url + path, { method, agent, token, headers, body, quietMs, onSocket });
+        return { status: response.status, retryAfter: response.headers['retry-after'], body: response.text };
+      } catch (error) {
+        throw new NoResponseError(connectedMs, error);
+      }
+    },
     close: () => agent.destroy(),
   };
 }
 
 /** One HTTP/2 session, replaced after GOAWAY or when it ends. */
-export function http2Client(url: string, { ca, token }: Credentials): Client {
+export function http2Client(url: string, { ca, cert, key, token }: Access): Client {
   let session: ClientHttp2Session | undefined;
   let leaving = false;
   const current = (): ClientHttp2Session => {
     if (!session || session.closed || session.destroyed || leaving) {
       leaving = false;
-      const opened = connect(url, { ca });
+      const opened = connect(url, { ca, cert, key });
       session = opened;
       // Every request on the session also gets this error.
       opened.on('error', () => {});
@@ -100,18 +90,13 @@ export function http2Client(url: string, { ca, token }: Credentials): Client {
     }
     return session;
   };
-  const attempt = (
-    method: string,
-    path: string,
-    { body, contentType = 'application/json', quietMs = hangMs }: RequestOptions,
-  ) =>
+  const attempt = (method: string, path: string, { body, quietMs = hangMs, ...options }: RequestOptions) =>
     new Promise<ClientResponse | 'refused'>((resolve, reject) => {
-      const content = body && { 'content-type': contentType };
       const stream = current().request({
         ':method': method,
         ':path': path,
-        authorization: `Bearer ${token}`,
-        ...content,
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...headersOf(options, body),
       });
       const pieces: Buffer[] = [];
       let head: IncomingHttpHeaders | undefined;
@@ -145,3 +130,8 @@ export function http2Client(url: string, { ca, token }: Credentials): Client {
     close: () => session?.destroy(),
   };
 }
+
+const headersOf = (
+  { contentType = 'application/json', headers }: Pick<RequestOptions, 'contentType' | 'headers'>,
+  body: object | undefined,
+): NonNullable<HttpsOptions['headers']> => ({ ...(body && { 'content-type': contentType }), ...headers });
