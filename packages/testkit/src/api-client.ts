@@ -16,6 +16,7 @@ export interface Client {
 
 export interface RequestOptions {
   readonly body?: object;
+  /** By default JSON, and for a PATCH a JSON merge patch. */
   readonly contentType?: string;
   readonly headers?: HttpsOptions['headers'];
   /** Idle timeout of the response, longer for requests that wait for something. */
@@ -45,14 +46,15 @@ export interface Credentials {
 }
 
 /** Credentials of any kind, or none. */
-export type Access = Pick<HttpsOptions, 'ca' | 'cert' | 'key' | 'token'>;
+export type Access = Pick<HttpsOptions, 'ca' | 'cert' | 'key' | 'token' | 'rejectUnauthorized'>;
 
 /** Longer than every time limit of the server: a request that reaches it hangs. */
 const hangMs = 15_000;
 
 /** One HTTP/1.1 connection, kept as long as the server keeps it; or one per request. */
-export function http1Client(url: string, { ca, cert, key, token }: Access, { keepAlive = true } = {}): Client {
-  const agent = new https.Agent({ ca, cert, key, keepAlive, maxSockets: 1 });
+export function http1Client(url: string, access: Access, { keepAlive = true } = {}): Client {
+  const { ca, cert, key, rejectUnauthorized, token } = access;
+  const agent = new https.Agent({ ca, cert, key, rejectUnauthorized, keepAlive, maxSockets: 1 });
   const connected = new WeakMap<Socket, number>();
   return {
     request: async (method, path, { body, quietMs = hangMs, ...options } = {}) => {
@@ -61,7 +63,7 @@ export function http1Client(url: string, { ca, cert, key, token }: Access, { kee
         connectedMs = connected.get(socket) ?? clock.monotonicMs();
         connected.set(socket, connectedMs);
       };
-      const headers = headersOf(options, body);
+      const headers = headersOf(method, body, options);
       try {
         const response = await requestHttps(url + path, { method, agent, token, headers, body, quietMs, onSocket });
         return { status: response.status, retryAfter: response.headers['retry-after'], body: response.text };
@@ -74,7 +76,7 @@ export function http1Client(url: string, { ca, cert, key, token }: Access, { kee
 }
 
 /** One HTTP/2 session, replaced after GOAWAY or when it ends. */
-export function http2Client(url: string, { ca, cert, key, token }: Access): Client {
+export function http2Client(url: string, { token, ca, cert, key }: Access): Client {
   let session: ClientHttp2Session | undefined;
   let leaving = false;
   const current = (): ClientHttp2Session => {
@@ -96,7 +98,7 @@ export function http2Client(url: string, { ca, cert, key, token }: Access): Clie
         ':method': method,
         ':path': path,
         ...(token !== undefined && { authorization: `Bearer ${token}` }),
-        ...headersOf(options, body),
+        ...headersOf(method, body, options),
       });
       const pieces: Buffer[] = [];
       let head: IncomingHttpHeaders | undefined;
@@ -131,7 +133,38 @@ export function http2Client(url: string, { ca, cert, key, token }: Access): Clie
   };
 }
 
-const headersOf = (
-  { contentType = 'application/json', headers }: Pick<RequestOptions, 'contentType' | 'headers'>,
+function headersOf(
+  method: string,
   body: object | undefined,
-): NonNullable<HttpsOptions['headers']> => ({ ...(body && { 'content-type': contentType }), ...headers });
+  { contentType, headers }: Pick<RequestOptions, 'contentType' | 'headers'>,
+): NonNullable<HttpsOptions['headers']> {
+  const usual = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+  return { ...(body && { 'content-type': contentType ?? usual }), ...headers };
+}
+
+/** Sends a request on a connection of its own. */
+export function requestOnce(
+  url: string,
+  access: Access,
+  ...request: Parameters<Client['request']>
+): Promise<ClientResponse> {
+  const client = http1Client(url, access, { keepAlive: false });
+  return client.request(...request).finally(() => client.close());
+}
+
+/** For `until`: whether the server at this URL is ready. */
+export async function isReady(url: string, access: Access): Promise<true | undefined> {
+  const response = await requestOnce(url, access, 'GET', '/readyz').catch(() => undefined); // not listening yet
+  return response?.status === 200 || undefined;
+}
+
+/** Sends a request that must succeed, and returns the body of its response. */
+export async function requireSuccess(
+  client: Pick<Client, 'request'>,
+  ...request: Parameters<Client['request']>
+): Promise<string> {
+  const { status, body } = await client.request(...request);
+  const [method, path] = request;
+  if (status >= 300) throw new Error(`${method} ${path}: ${status} ${body}`);
+  return body;
+}

@@ -14,7 +14,7 @@ import type { AddressInfo } from 'node:net';
 import { systemClock, systemRandom } from '@cluster-apiserver/base';
 import { createSelfSigned } from '@cluster-apiserver/certificates';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
-import { http1Client } from '@cluster-apiserver/testkit/api-client';
+import { http1Client, requireSuccess } from '@cluster-apiserver/testkit/api-client';
 import { adminToken, type BenchServer, compareTurns, startBenchServer, thisCheckout } from './compared-servers.ts';
 
 const roles = 1_000;
@@ -71,8 +71,7 @@ async function readEach({ url, ca }: BenchServer, token: string): Promise<void> 
     clients.map(async (client) => {
       for (let index = next++; index < objects; index = next++) {
         const target = `/api/v1/namespaces/bench-${index % namespaces}/serviceaccounts/sa-${index}`;
-        const { status, body } = await client.request('GET', target);
-        if (status !== 200) throw new Error(`${target}: ${body}`);
+        await requireSuccess(client, 'GET', target);
       }
       client.close();
     }),
@@ -82,11 +81,8 @@ async function readEach({ url, ca }: BenchServer, token: string): Promise<void> 
 /** Creates the roles and bindings. Returns the token of a service account that one of them allows to read. */
 async function fillWithRoles({ url, ca }: BenchServer): Promise<string> {
   const clients = Array.from({ length: writers }, () => http1Client(url, { ca, token: adminToken }));
-  const post = async (index: number, target: string, body: object): Promise<string> => {
-    const answer = await (clients[index % writers] as (typeof clients)[number]).request('POST', target, { body });
-    if (answer.status !== 201) throw new Error(`${target}: ${answer.body}`);
-    return answer.body;
-  };
+  const post = (index: number, target: string, body: object): Promise<string> =>
+    requireSuccess(clients[index % writers] as (typeof clients)[number], 'POST', target, { body });
   const inTurn = async (count: number, make: (index: number) => Promise<unknown>): Promise<void> => {
     let next = 0;
     await Promise.all(

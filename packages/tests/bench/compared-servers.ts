@@ -9,7 +9,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { until } from '@cluster-apiserver/testkit/until';
 import { freePorts } from '@cluster-apiserver/testkit/free-ports';
-import { http1Client } from '@cluster-apiserver/testkit/api-client';
+import { isReady } from '@cluster-apiserver/testkit/api-client';
 
 const pairs = 5;
 const turns = 30;
@@ -90,7 +90,10 @@ export async function startBenchServer({
   process.once('exit', () => server.kill());
   const pid = server.pid as number; // undefined only if spawning failed, and then the server never becomes ready
   const url = `https://127.0.0.1:${port}`;
-  await until('the server', () => isReady(url, path.join(certificates, 'apiserver.crt')));
+  const certificate = path.join(certificates, 'apiserver.crt');
+  await until('the server', async () =>
+    fs.existsSync(certificate) ? isReady(url, { ca: fs.readFileSync(certificate), token: adminToken }) : undefined,
+  );
   const target = ['--server', url, '--token', adminToken, '--pids', `${pid}`, '--no-pin'];
   // Fills the server, and measures nothing.
   await run(process.execPath, [path.join(kit, 'run.mjs'), ...target, '--only', '^$']);
@@ -98,7 +101,7 @@ export async function startBenchServer({
   return {
     name,
     url,
-    ca: fs.readFileSync(path.join(certificates, 'apiserver.crt')),
+    ca: fs.readFileSync(certificate),
     pid,
     stop: () => {
       const exited = once(server, 'exit');
@@ -162,14 +165,6 @@ const units: Readonly<Record<string, (cost: Cost) => number>> = {
   'us of processor time': ({ microseconds }) => microseconds,
   'requests a second': ({ perSecond }) => perSecond,
 };
-
-async function isReady(url: string, certificate: string): Promise<true | undefined> {
-  if (!fs.existsSync(certificate)) return undefined;
-  const client = http1Client(url, { ca: fs.readFileSync(certificate), token: adminToken });
-  const answer = await client.request('GET', '/readyz').catch(() => undefined);
-  client.close();
-  return answer?.status === 200 ? true : undefined;
-}
 
 export interface Load {
   readonly workload: string;

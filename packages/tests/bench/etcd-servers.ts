@@ -7,10 +7,9 @@
 import { CleanupStack, systemClock as clock } from '@cluster-apiserver/base';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
-import { type Client, http1Client } from '@cluster-apiserver/testkit/api-client';
+import { type Client, http1Client, requireSuccess } from '@cluster-apiserver/testkit/api-client';
 
 const [replicas = 1, seconds = 10, writers = 48] = process.argv.slice(2).map(Number);
-const mergePatch = 'application/merge-patch+json';
 /** A quiet etcd behind it is warm, and so is the code. */
 const warmUpSeconds = 2;
 
@@ -61,8 +60,7 @@ function openClients(cluster: Cluster): Promise<readonly Writer[]> {
       const client = http1Client(running[writer % running.length]?.url ?? '', cluster);
       const name = `writer-${writer}`;
       const apiVersion = kind === 'Lease' ? 'coordination.k8s.io/v1' : 'v1';
-      const { status } = await client.request('POST', path, { body: { apiVersion, kind, metadata: { name } } });
-      if (status !== 201) throw new Error(`a creation was answered with ${status}`);
+      await requireSuccess(client, 'POST', path, { body: { apiVersion, kind, metadata: { name } } });
       return { client, path: `${path}/${name}` };
     }),
   );
@@ -77,8 +75,7 @@ async function updateFor(clients: readonly Writer[], duration: number): Promise<
     clients.map(async ({ client, path }) => {
       for (let n = 0; clock.monotonicMs() < endMs; n++) {
         const body = { metadata: { annotations: { renewed: `${startMs} ${n}` } } };
-        const { status } = await client.request('PATCH', path, { body, contentType: mergePatch });
-        if (status !== 200) throw new Error(`an update was answered with ${status}`);
+        await requireSuccess(client, 'PATCH', path, { body });
         updates++;
       }
     }),

@@ -12,7 +12,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { CleanupStack, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
-import { http1Client } from '@cluster-apiserver/testkit/api-client';
+import { http1Client, requestOnce, requireSuccess } from '@cluster-apiserver/testkit/api-client';
 import { adminToken, type BenchServer, startBenchServer, thisCheckout } from './compared-servers.ts';
 import { countRequests, sendPaced } from './paced-load.ts';
 
@@ -109,17 +109,13 @@ async function allowAll(server: BenchServer, users: readonly string[]): Promise<
     roleRef: { apiGroup: group, kind: 'ClusterRole', name: 'cluster-admin' },
     subjects: users.map((name) => ({ apiGroup: group, kind: 'User', name })),
   };
-  const { status } = await client.request('POST', `/apis/${group}/v1/clusterrolebindings`, { body });
+  await requireSuccess(client, 'POST', `/apis/${group}/v1/clusterrolebindings`, { body });
   client.close();
-  if (status !== 201) throw new Error(`the binding was answered with ${status}`);
 }
 
-async function createReadAccount(server: BenchServer): Promise<void> {
-  const client = http1Client(server.url, { ca: server.ca, token: adminToken });
-  await client.request('POST', accounts, {
-    body: { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default' } },
-  });
-  client.close();
+async function createReadAccount({ url, ca }: BenchServer): Promise<void> {
+  const body = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default' } };
+  await requestOnce(url, { ca, token: adminToken }, 'POST', accounts, { body });
 }
 
 /** Reads and writes in a second, by as many clients that read as that write, each one request after the other. */
@@ -137,11 +133,8 @@ async function workPolitely(
       for (let n = 0; clock.monotonicMs() < endMs; n++) {
         const sentMs = clock.monotonicMs();
         const body = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { generateName: 'robot-' } };
-        const { status } =
-          what === 'reads'
-            ? await client.request('GET', `${accounts}/default`)
-            : await client.request('POST', accounts, { body });
-        if (status !== 200 && status !== 201) throw new Error(`a polite request was answered with ${status}`);
+        if (what === 'reads') await requireSuccess(client, 'GET', `${accounts}/default`);
+        else await requireSuccess(client, 'POST', accounts, { body });
         done[what]++;
         done.slowestMs = Math.max(done.slowestMs, clock.monotonicMs() - sentMs);
       }
@@ -152,9 +145,7 @@ async function workPolitely(
   return { ...done, reads: done.reads / took, writes: done.writes / took };
 }
 
-async function readCounts(server: BenchServer): Promise<readonly number[]> {
-  const client = http1Client(server.url, { ca: server.ca, token: adminToken });
-  const { body } = await client.request('GET', '/metrics');
-  client.close();
+async function readCounts({ url, ca }: BenchServer): Promise<readonly number[]> {
+  const { body } = await requestOnce(url, { ca, token: adminToken }, 'GET', '/metrics');
   return counted.map((code) => countRequests(body, { resource: 'events', verb: 'POST', code }));
 }

@@ -42,7 +42,6 @@ export const writesOfKit: Readonly<Record<string, (n: number) => Write>> = {
   'patch-merge': (n) => ({
     method: 'PATCH',
     path: accountPath(n),
-    contentType: 'application/merge-patch+json',
     body: { metadata: { annotations: { 'example.com/tick': `merge-${n}` } } },
   }),
   'patch-apply': (n) => ({

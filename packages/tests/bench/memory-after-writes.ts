@@ -10,7 +10,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { createEncryptionConfiguration } from '@cluster-apiserver/testkit/encryption-configuration';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
-import { http1Client } from '@cluster-apiserver/testkit/api-client';
+import { http1Client, requireSuccess } from '@cluster-apiserver/testkit/api-client';
 import { collectGarbage } from '../test/hostile/inspector.ts';
 import { readProcessState } from '../test/hostile/server-process.ts';
 import { type Write, writesOfKit } from './kit-writes.ts';
@@ -76,8 +76,7 @@ async function repeat({ url, ca }: BenchServer, write: (n: number) => Write): Pr
     const client = http1Client(url, { ca, token: adminToken });
     while (next < count) {
       const { method, path: target, ...options } = write(next++);
-      const { status, body } = await client.request(method, target, options);
-      if (status !== 200 && status !== 201) throw new Error(`${method} ${target}: ${status} ${body}`);
+      await requireSuccess(client, method, target, options);
     }
     client.close();
   };

@@ -9,7 +9,7 @@
 import os from 'node:os';
 import { requireValue, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { startCluster } from '@cluster-apiserver/testkit/cluster';
-import { type Client, http1Client, http2Client } from '@cluster-apiserver/testkit/api-client';
+import { type Client, http1Client, http2Client, requireSuccess } from '@cluster-apiserver/testkit/api-client';
 import { raiseSession } from './hostile/programs.ts';
 import { countRequests, sendPaced } from './paced-load.ts';
 
@@ -42,11 +42,7 @@ try {
   raiseSession(process.pid);
   os.setPriority(-19);
   const admin = http1Client(url, cluster);
-  const create = async (resource: string, body: object): Promise<string> => {
-    const response = await admin.request('POST', resource, { body });
-    if (response.status !== 201) throw new Error(`${resource}: ${response.status} ${response.body}`);
-    return response.body;
-  };
+  const create = (resource: string, body: object): Promise<string> => requireSuccess(admin, 'POST', resource, { body });
   const [greedy, polite] = await Promise.all(['greedy', 'polite'].map((name) => openAccount(name, create)));
   await create('/api/v1/namespaces/polite/configmaps', { metadata: { name: 'c' }, data: { text: 'x'.repeat(600) } });
   for (let at = 0; at < listed; at++)

@@ -1,5 +1,5 @@
 /** Admission policies for benchmarked servers. */
-import { http1Client } from '@cluster-apiserver/testkit/api-client';
+import { http1Client, requireSuccess } from '@cluster-apiserver/testkit/api-client';
 import { adminToken, type BenchServer } from './compared-servers.ts';
 
 const group = '/apis/admissionregistration.k8s.io/v1';
@@ -7,10 +7,8 @@ const group = '/apis/admissionregistration.k8s.io/v1';
 /** Deletes all ValidatingAdmissionPolicies and their bindings. */
 export async function deletePolicies({ url, ca }: Pick<BenchServer, 'url' | 'ca'>): Promise<void> {
   const client = http1Client(url, { ca, token: adminToken });
-  for (const plural of ['validatingadmissionpolicybindings', 'validatingadmissionpolicies']) {
-    const { status } = await client.request('DELETE', `${group}/${plural}`);
-    if (status !== 200) throw new Error(`${plural}: ${status}`);
-  }
+  for (const plural of ['validatingadmissionpolicybindings', 'validatingadmissionpolicies'])
+    await requireSuccess(client, 'DELETE', `${group}/${plural}`);
   client.close();
 }
 
@@ -21,10 +19,8 @@ export async function deletePolicies({ url, ca }: Pick<BenchServer, 'url' | 'ca'
 export async function enforcePolicies({ url, ca }: Pick<BenchServer, 'url' | 'ca'>, policies: string): Promise<void> {
   const [count = '', matching] = policies.split(':');
   const client = http1Client(url, { ca, token: adminToken });
-  const post = async (plural: string, body: object): Promise<void> => {
-    const { status } = await client.request('POST', `${group}/${plural}`, { body });
-    if (status !== 201) throw new Error(`${plural}: ${status}`);
-  };
+  const post = (plural: string, body: object): Promise<string> =>
+    requireSuccess(client, 'POST', `${group}/${plural}`, { body });
   for (let index = 1; index <= Number(count); index++) {
     const isMatching = matching !== undefined && index === Number(count);
     const resources = isMatching ? ['serviceaccounts', 'events'] : ['namespaces'];

@@ -7,7 +7,7 @@
 import { systemClock as clock } from '@cluster-apiserver/base';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { until } from '@cluster-apiserver/testkit/until';
-import { http1Client } from '@cluster-apiserver/testkit/api-client';
+import { http1Client, requireSuccess } from '@cluster-apiserver/testkit/api-client';
 
 const [seconds = 2] = process.argv.slice(2).map(Number);
 const writers = 50;
@@ -53,8 +53,7 @@ async function load(cluster: Cluster, namespace: string, round: number): Promise
       for (let n = 0; clock.monotonicMs() < endMs; n++) {
         const metadata = { name: `c-${round}-${writer}-${n}` };
         const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { text: 'x'.repeat(600) } };
-        const { status } = await client.request('POST', `/api/v1/namespaces/${namespace}/configmaps`, { body });
-        if (status !== 201) throw new Error(`a creation was answered with ${status}`);
+        await requireSuccess(client, 'POST', `/api/v1/namespaces/${namespace}/configmaps`, { body });
         created++;
       }
       client.close();

@@ -12,7 +12,7 @@ import { type ClientHttp2Session, connect } from 'node:http2';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { requireValue, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
-import { type Credentials, http1Client } from '@cluster-apiserver/testkit/api-client';
+import { type Credentials, http1Client, requireSuccess } from '@cluster-apiserver/testkit/api-client';
 import { startReplicas, type Replica, type Replicas } from '../test/operations/replicas.ts';
 
 const [watchesMax = 10_000] = process.argv.slice(2).map(Number);
@@ -98,10 +98,9 @@ async function measure(replicas: Replicas, perConnection: number): Promise<void>
   }
 
   async function write(name: string): Promise<string> {
-    const { status, body } = await client.request('POST', collection, {
+    const body = await requireSuccess(client, 'POST', collection, {
       body: { metadata: { name: `${name}-${perConnection}` } },
     });
-    if (status !== 201) throw new Error(`${status} ${body}`);
     return (JSON.parse(body) as { metadata: { resourceVersion: string } }).metadata.resourceVersion;
   }
 
@@ -148,8 +147,7 @@ async function sendPolitely({ url, ca, token }: PoliteLoad): Promise<void> {
   });
   for (;;) {
     const sentMs = clock.monotonicMs();
-    const { status } = await client.request('GET', new URL(url).pathname);
-    if (status !== 200) throw new Error(`get: HTTP ${status}`);
+    await requireSuccess(client, 'GET', new URL(url).pathname);
     took.push(clock.monotonicMs() - sentMs);
     await sleep(clock, politeMs);
   }

@@ -111,9 +111,7 @@ const leasePath = `/apis/coordination.k8s.io/v1/namespaces/${lease.namespace}/le
 /** Through the first replica that answers. */
 async function readLease({ all }: Replicas): Promise<LeaseSpec> {
   for (const replica of all) {
-    const client = replica.client();
-    const answer = await client.request('GET', leasePath).catch(() => undefined); // it may be the one that was ended
-    client.close();
+    const answer = await replica.request('GET', leasePath).catch(() => undefined); // it may be the one that was ended
     if (answer?.status === 200) return JSON.parse(answer.body).spec as LeaseSpec;
   }
   throw new Error('no replica has the lease');

@@ -96,9 +96,8 @@ async function writeOthers(client: Client | undefined, prefix: string): Promise<
 
 /** Again while no response arrives, as a replica may just end: all of these writes may be done twice. */
 async function write(client: Client | undefined, method: string, path: string, body?: object): Promise<void> {
-  const contentType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
   const { status, body: answer } = await until(`${method} ${path}`, () =>
-    client?.request(method, path, body && { body, contentType }).catch(() => undefined),
+    client?.request(method, path, body && { body }).catch(() => undefined),
   );
   const isAgain = (method === 'POST' && status === 409) || (method === 'DELETE' && status === 404);
   if (!isAgain && status >= 300) throw new Error(`${method} ${path}: ${status} ${answer}`);

@@ -170,7 +170,6 @@ async function read<T>(client: Client, path: string): Promise<T> {
 }
 
 async function expectStatus(client: Client, expected: number, method: string, path: string, body?: object) {
-  const contentType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
-  const answer = await client.request(method, path, body && { body, contentType });
+  const answer = await client.request(method, path, body && { body });
   if (answer.status !== expected) throw new Error(`${method} ${path}: ${answer.status} ${answer.body}`);
 }

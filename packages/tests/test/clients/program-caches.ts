@@ -3,7 +3,7 @@
 import { expect } from '@jest/globals';
 import { isDeepStrictEqual } from 'node:util';
 import { until } from '@cluster-apiserver/testkit/until';
-import type { Client } from '@cluster-apiserver/testkit/api-client';
+import { type Client, requireSuccess } from '@cluster-apiserver/testkit/api-client';
 import {
   type ClientProgram,
   type ClientTarget,
@@ -82,9 +82,9 @@ type CacheStates = Readonly<
 >;
 
 async function listVersions(client: Client, path: string): Promise<Versions> {
-  const { status, body } = await client.request('GET', path);
-  if (status !== 200) throw new Error(`${path}: ${status} ${body}`);
-  const { items } = JSON.parse(body) as { items: readonly { metadata: Metadata }[] };
+  const { items } = JSON.parse(await requireSuccess(client, 'GET', path)) as {
+    items: readonly { metadata: Metadata }[];
+  };
   return Object.fromEntries(
     items.map(({ metadata }) => [`${metadata.namespace ?? ''}/${metadata.name}`, metadata.resourceVersion]),
   );

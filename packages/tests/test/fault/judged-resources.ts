@@ -1,6 +1,6 @@
 /** The resources whose objects a load changes, a built-in and a custom one. etcd's own log judges their histories. */
 import { until } from '@cluster-apiserver/testkit/until';
-import type { Client } from '@cluster-apiserver/testkit/api-client';
+import { type Client, requireSuccess } from '@cluster-apiserver/testkit/api-client';
 
 export interface JudgedResource {
   readonly apiVersion: string;
@@ -60,7 +60,7 @@ const secret = { type: 'object', required: ['name'], properties: { name: { type:
 export async function defineToolboxes(client: Client): Promise<void> {
   const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
   const name = `${toolboxes.plural}.${group}`;
-  const { status, body } = await client.request('POST', definitions, {
+  await requireSuccess(client, 'POST', definitions, {
     body: {
       metadata: { name },
       spec: {
@@ -90,7 +90,6 @@ export async function defineToolboxes(client: Client): Promise<void> {
       },
     },
   });
-  if (status !== 201) throw new Error(`the definition was not created: ${status} ${body}`);
   await until('the definition to be established', async () => {
     const read = JSON.parse((await client.request('GET', `${definitions}/${name}`)).body) as {
       readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };

@@ -4,7 +4,7 @@ import { CleanupStack } from '@cluster-apiserver/base';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { until } from '@cluster-apiserver/testkit/until';
-import { type Client, type ClientResponse, http1Client } from '@cluster-apiserver/testkit/api-client';
+import { type Client, type ClientResponse, http1Client, requestOnce } from '@cluster-apiserver/testkit/api-client';
 
 const slowTestMs = 120_000;
 const accounts = '/api/v1/namespaces/polite/serviceaccounts';
@@ -69,11 +69,8 @@ test(
       await flood;
       // 504 if it was sent before the outage was known.
       expect([503, 504]).toEqual(expect.arrayContaining([...answers]));
-      for (const { url } of cluster.pids().replicas) {
-        const client = http1Client(url, cluster);
-        expect(await client.request('GET', '/readyz')).toMatchObject({ status: 200 });
-        client.close();
-      }
+      for (const { url } of cluster.pids().replicas)
+        expect(await requestOnce(url, cluster, 'GET', '/readyz')).toMatchObject({ status: 200 });
       await start();
       await until('an event', async () => (await createEvent(noisy)).status === 201 || undefined);
     }

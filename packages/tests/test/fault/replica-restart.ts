@@ -1,6 +1,6 @@
 import type { Cluster } from '@cluster-apiserver/testkit/cluster';
 import { until } from '@cluster-apiserver/testkit/until';
-import { http1Client } from '@cluster-apiserver/testkit/api-client';
+import { isReady } from '@cluster-apiserver/testkit/api-client';
 
 /** Start of a replica on a busy machine. */
 const startMs = 60_000;
@@ -9,14 +9,5 @@ const startMs = 60_000;
 export async function waitForReplicaRestart(cluster: Cluster, at: number, pid: number): Promise<void> {
   const current = () => cluster.pids().replicas[at];
   await until('a new process', () => current()?.pid !== pid || undefined, startMs);
-  await until(
-    'a replica that is ready',
-    async () => {
-      const probe = http1Client(current()?.url ?? '', cluster, { keepAlive: false });
-      const answer = await probe.request('GET', '/readyz').catch(() => undefined); // not listening yet
-      probe.close();
-      return answer?.status === 200 || undefined;
-    },
-    startMs,
-  );
+  await until('a replica that is ready', () => isReady(current()?.url ?? '', cluster), startMs);
 }

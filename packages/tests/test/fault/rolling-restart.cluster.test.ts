@@ -4,7 +4,13 @@ import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { DeadlineError } from '@cluster-apiserver/testkit/repeatable-errors';
 import { until } from '@cluster-apiserver/testkit/until';
-import { type Client, http1Client, http2Client, type RequestOptions } from '@cluster-apiserver/testkit/api-client';
+import {
+  type Client,
+  http1Client,
+  http2Client,
+  requestOnce,
+  type RequestOptions,
+} from '@cluster-apiserver/testkit/api-client';
 import { startResumingWatches } from './resuming-watches.ts';
 
 const slowTestMs = repetitions({ ci: 300_000, soak: 3_600_000 });
@@ -201,10 +207,7 @@ const list = (): Operation => ({
 const patch = (name: string): Operation => ({
   ...get(name),
   method: 'PATCH',
-  options: {
-    body: { metadata: { annotations: { at: `${clock.monotonicMs()}` } } },
-    contentType: 'application/merge-patch+json',
-  },
+  options: { body: { metadata: { annotations: { at: `${clock.monotonicMs()}` } } } },
 });
 /** Each operation is as frequent as in this list. */
 const operations = [get, get, get, get, patch, patch, list];
@@ -243,15 +246,13 @@ function revisionsByName(requests: readonly RequestRecord[]): ReadonlyMap<string
 }
 
 async function readRevision(): Promise<string> {
-  const client = http1Client(cluster.pids().front.url, cluster);
-  const { body } = await client.request('GET', collection).finally(() => client.close());
+  const { body } = await requestOnce(cluster.pids().front.url, cluster, 'GET', collection);
   return (JSON.parse(body) as Sent).metadata?.resourceVersion ?? '';
 }
 
 /** The open watches of a replica. */
 async function countWatches(url: string): Promise<number> {
-  const client = http1Client(url, cluster);
-  const { body } = await client.request('GET', '/metrics').finally(() => client.close());
+  const { body } = await requestOnce(url, cluster, 'GET', '/metrics');
   return [...body.matchAll(/^apiserver_longrunning_requests\{.* (\d+)$/gm)].reduce(
     (sum, [, value]) => sum + Number(value),
     0,

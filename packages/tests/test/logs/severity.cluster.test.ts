@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { until } from '@cluster-apiserver/testkit/until';
-import { http1Client } from '@cluster-apiserver/testkit/api-client';
+import { http1Client, isReady } from '@cluster-apiserver/testkit/api-client';
 
 let cluster: Cluster;
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'severity-'));
@@ -48,19 +48,9 @@ const names = ['replica-1', 'replica-2'];
 afterEach(() => cluster.stop());
 const severe = (name: string): string[] => cluster.log(name).match(/^[WE]\d.*/gm) ?? [];
 
-async function isReady(url: string): Promise<boolean> {
-  const client = http1Client(url, cluster);
-  try {
-    return (await client.request('GET', '/readyz')).status === 200;
-  } catch {
-    return false;
-  } finally {
-    client.close();
-  }
-}
 const allReady = (): Promise<true> =>
   until('ready replicas', async () => {
-    const ready = await Promise.all(cluster.pids().replicas.map(({ url }) => isReady(url)));
+    const ready = await Promise.all(cluster.pids().replicas.map(({ url }) => isReady(url, cluster)));
     return ready.every(Boolean) ? true : undefined;
   });
 
@@ -89,7 +79,9 @@ test('a start, a rolling restart and an outage of etcd', async () => {
     });
     client.close();
     await until('no ready replica', async () =>
-      (await Promise.all(cluster.pids().replicas.map(({ url }) => isReady(url)))).includes(true) ? undefined : true,
+      (await Promise.all(cluster.pids().replicas.map(({ url }) => isReady(url, cluster)))).includes(true)
+        ? undefined
+        : true,
     );
   } finally {
     process.kill(etcd.pid, 'SIGCONT');

@@ -6,6 +6,7 @@ import { CleanupStack } from '@cluster-apiserver/base';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { until } from '@cluster-apiserver/testkit/until';
+import { isReady } from '@cluster-apiserver/testkit/api-client';
 import { describeIf } from '../describe-if.ts';
 import { loadReplicas } from './replica-load.ts';
 import { type Replica, type Replicas, startReplicas } from './replicas.ts';
@@ -42,12 +43,7 @@ describeIf(canLimit(), 'a limit of descriptors', 'prlimit is missing or not perm
         await load.waitForResponses(responsesBetween);
         limitDescriptors(limited.pid, 4_096);
         for (const socket of sockets) socket.destroy();
-        await until('a new connection', async () => {
-          const client = limited.client();
-          const answer = await client.request('GET', '/readyz').catch(() => undefined); // still refused
-          client.close();
-          return answer?.status === 200 || undefined;
-        });
+        await until('a new connection', () => isReady(limited.url, replicas));
       }
       const { violations, late, writes } = await load.judge();
       expect(violations).toEqual([]);

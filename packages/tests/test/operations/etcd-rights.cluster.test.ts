@@ -101,7 +101,4 @@ async function listenForJudge({ members, endpoints }: RealEtcd): Promise<string>
   return url;
 }
 
-async function readiness(replica: Replica): Promise<number> {
-  const client = replica.client();
-  return (await client.request('GET', '/readyz').finally(() => client.close())).status;
-}
+const readiness = async (replica: Replica): Promise<number> => (await replica.request('GET', '/readyz')).status;

@@ -187,8 +187,7 @@ interface Shown {
 }
 
 async function shownFiles(): Promise<readonly Shown[]> {
-  const client = replica.client();
-  const { body } = await client.request('GET', '/configz').finally(() => client.close());
+  const { body } = await replica.request('GET', '/configz');
   return (JSON.parse(body).files as readonly Shown[]).filter(({ restartRequired }) => !restartRequired);
 }
 
@@ -200,8 +199,7 @@ const failedFlags = async (): Promise<string[]> =>
   (await shownFiles()).filter(({ lastReloadError }) => lastReloadError).map(({ flag }) => flag);
 
 async function countReloads(status: 'success' | 'failure'): Promise<ReadonlyMap<string, number>> {
-  const client = replica.client();
-  const { body } = await client.request('GET', '/metrics').finally(() => client.close());
+  const { body } = await replica.request('GET', '/metrics');
   const series = new RegExp(`^${reloadsMetric}\\{flag="([^"]+)",status="${status}"\\} (\\d+)$`, 'gm');
   return new Map(Array.from(body.matchAll(series), ([, flag = '', count]) => [flag, Number(count)]));
 }

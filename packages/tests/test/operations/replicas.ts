@@ -13,7 +13,13 @@ import { createEncryptionConfiguration } from '@cluster-apiserver/testkit/encryp
 import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { StartError } from '@cluster-apiserver/testkit/repeatable-errors';
 import { until } from '@cluster-apiserver/testkit/until';
-import { type Client, type Credentials, http1Client } from '@cluster-apiserver/testkit/api-client';
+import {
+  type Client,
+  type Credentials,
+  http1Client,
+  isReady,
+  requestOnce,
+} from '@cluster-apiserver/testkit/api-client';
 
 export interface Replicas extends Credentials {
   /** Of the user "user", who has no rights. */
@@ -42,6 +48,8 @@ export interface Replica {
   /** The file of its own with this name. */
   file(name: string): string;
   client(): Client;
+  /** On a connection of its own. */
+  readonly request: Client['request'];
   /** Resolves when it is ready. */
   start(): Promise<void>;
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
@@ -157,7 +165,7 @@ function replica({ port, directory, access }: Place, own: Own, flags: readonly s
   const url = `https://127.0.0.1:${port}`;
   let running: ChildProcess | undefined;
   let log = '';
-  const client = (): Client => http1Client(url, access);
+  const request: Client['request'] = (...what) => requestOnce(url, access, ...what);
   return {
     url,
     get pid() {
@@ -165,7 +173,8 @@ function replica({ port, directory, access }: Place, own: Own, flags: readonly s
     },
     log: () => log,
     file: (name) => path.join(directory, name),
-    client,
+    client: () => http1Client(url, access),
+    request,
     start: async () => {
       const started = spawn(
         process.execPath,
@@ -185,8 +194,7 @@ function replica({ port, directory, access }: Place, own: Own, flags: readonly s
       if (running) await ended(running, signal);
     },
     metric: async (name, labels = {}) => {
-      const one = client();
-      const { body } = await one.request('GET', '/metrics').finally(() => one.close());
+      const { body } = await request('GET', '/metrics');
       const lines = body.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
       const matching = lines.filter((line) =>
         Object.entries(labels).every(([label, value]) => line.includes(`${label}="${value}"`)),
@@ -199,12 +207,9 @@ function replica({ port, directory, access }: Place, own: Own, flags: readonly s
 const untilReady = (url: string, access: Credentials, running?: ChildProcess): Promise<true> =>
   until(
     'readiness',
-    async () => {
+    () => {
       if (running && !isRunning(running)) throw new Error('it has ended');
-      const probe = http1Client(url, access, { keepAlive: false });
-      const answer = await probe.request('GET', '/readyz').catch(() => undefined); // not listening yet
-      probe.close();
-      return answer?.status === 200 || undefined;
+      return isReady(url, access);
     },
     startMs,
   );

@@ -3,6 +3,7 @@ import { CleanupStack, requireValue, systemClock as clock } from '@cluster-apise
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { until } from '@cluster-apiserver/testkit/until';
+import { requireSuccess } from '@cluster-apiserver/testkit/api-client';
 import { describeIf } from '../describe-if.ts';
 import { loadReplicas } from './replica-load.ts';
 import { type Replica, type Replicas, startReplicas } from './replicas.ts';
@@ -266,22 +267,7 @@ interface List {
 }
 
 async function answer(replica: Replica, method: string, path: string, body?: object): Promise<unknown> {
-  const client = replica.client();
-  const contentType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
-  try {
-    const { status, body: text } = await client.request(method, path, { ...(body && { body }), contentType });
-    if (status >= 300) throw new Error(`${method} ${path}: ${status} ${text}`);
-    return JSON.parse(text);
-  } finally {
-    client.close();
-  }
+  return JSON.parse(await requireSuccess(replica, method, path, body && { body }));
 }
 
-async function statusOf(replica: Replica, path: string): Promise<number> {
-  const client = replica.client();
-  try {
-    return (await client.request('GET', path)).status;
-  } finally {
-    client.close();
-  }
-}
+const statusOf = async (replica: Replica, path: string): Promise<number> => (await replica.request('GET', path)).status;

@@ -33,7 +33,7 @@ test(
     const body = { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'q' }, spec: { hard } };
     await client.request('POST', quota.slice(0, -2), { body });
     const status = { status: { hard, used: { 'count/configmaps': '0' } } };
-    await client.request('PATCH', `${quota}/status`, { body: status, contentType: 'application/merge-patch+json' });
+    await client.request('PATCH', `${quota}/status`, { body: status });
 
     const created: string[] = [];
     let unanswered = 0;
