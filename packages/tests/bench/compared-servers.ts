@@ -94,9 +94,8 @@ export async function startBenchServer({
   await until('the server', async () =>
     fs.existsSync(certificate) ? isReady(url, { ca: fs.readFileSync(certificate), token: adminToken }) : undefined,
   );
-  const target = ['--server', url, '--token', adminToken, '--pids', `${pid}`, '--no-pin'];
-  // Fills the server, and measures nothing.
-  await run(process.execPath, [path.join(kit, 'run.mjs'), ...target, '--only', '^$']);
+  const seed = `import { seed } from '${path.join(kit, 'targets.mjs')}'; await seed(${JSON.stringify({ url, token: adminToken })})`;
+  await run(process.execPath, ['--input-type=module', '--eval', seed]);
   execFileSync('taskset', ['-acp', serverCore, `${pid}`]);
   return {
     name,
