@@ -138,7 +138,7 @@ async function measure(what: string, begin: () => Promise<unknown>, end: () => b
   console.log(
     `${what}: ${seconds.toFixed(1)} s, ${writes} writes, ${reads} reads, ${barriers} barriers, ${lists} lists; ` +
       `longest turn ${longest(turns)} ms, without a pause of V8's collector in it ` +
-      `${longest(turns.filter(({ hadPause }) => !hadPause))} ms; ` +
+      `${longest(turns.filter(({ pausedMs }) => pausedMs === 0))} ms; ` +
       `${turns.filter(({ processorMs }) => processorMs > 10).length} turns above 10 ms`,
   );
 }

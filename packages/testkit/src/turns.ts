@@ -5,37 +5,47 @@
 import net from 'node:net';
 import { PerformanceObserver } from 'node:perf_hooks';
 
-/** Shorter turns are not listed. */
-const notableMs = 2;
-
 const millisecondsOf = ({ user, system }: NodeJS.CpuUsage): number => (user + system) / 1_000;
+
+interface MeteredTurn {
+  readonly beganMs: number;
+  readonly endedMs: number;
+  readonly processorMs: number;
+}
+
+/** Until `end`, calls `use` after each turn that took more than `shortMs`. */
+export function meterTurns(shortMs: number, use: (turn: MeteredTurn) => void): { end(): void } {
+  const read = () => ({ atMs: performance.now(), processorMs: millisecondsOf(process.threadCpuUsage()) });
+  let last = read();
+  // The timer is due in each turn, so the time from one call to the next is one turn and at most a millisecond.
+  const timer = setInterval(() => {
+    const now = read();
+    const processorMs = now.processorMs - last.processorMs;
+    if (processorMs > shortMs) use({ beganMs: last.atMs, endedMs: now.atMs, processorMs });
+    last = read(); // without what `use` took
+  }, 1).unref();
+  return { end: () => clearInterval(timer) };
+}
 
 export interface Turn {
   readonly processorMs: number;
   /**
-   * Whether the garbage collector paused the thread meanwhile. `perf_hooks` does not report its steps of marking, such as
-   * those that new memory for Buffers causes: a CPU profile shows them.
+   * The pauses of the garbage collector meanwhile. `perf_hooks` does not report its steps of marking, such as those that
+   * new memory for Buffers causes: a CPU profile shows them.
    */
-  readonly hadPause: boolean;
+  readonly pausedMs: number;
 }
 
-/** Records turns until `end`, which returns them, longest first. */
-export function watchTurns(): { end(): readonly Turn[] } {
-  const turns: { readonly beganMs: number; readonly endedMs: number; readonly processorMs: number }[] = [];
+/** Records turns of more than `shortMs` until `end`, which returns them, longest first. */
+export function watchTurns(shortMs = 2): { end(): readonly Turn[] } {
+  const turns: MeteredTurn[] = [];
   const pauses: { readonly startTime: number; readonly duration: number }[] = [];
   const observer = new PerformanceObserver((list) => void pauses.push(...list.getEntries()));
   observer.observe({ entryTypes: ['gc'] });
-  let last = { atMs: performance.now(), processorMs: millisecondsOf(process.threadCpuUsage()) };
-  // The timer is due in each turn, so the time from one call to the next is one turn and at most a millisecond.
-  const timer = setInterval(() => {
-    const now = { atMs: performance.now(), processorMs: millisecondsOf(process.threadCpuUsage()) };
-    const processorMs = now.processorMs - last.processorMs;
-    if (processorMs > notableMs) turns.push({ beganMs: last.atMs, endedMs: now.atMs, processorMs });
-    last = now;
-  }, 1);
+  const meter = meterTurns(shortMs, (turn) => turns.push(turn));
   return {
     end: () => {
-      clearInterval(timer);
+      meter.end();
       // The latest pauses have not been delivered yet.
       pauses.push(...observer.takeRecords());
       observer.disconnect();
@@ -43,7 +53,9 @@ export function watchTurns(): { end(): readonly Turn[] } {
         .toSorted((one, other) => other.processorMs - one.processorMs)
         .map(({ beganMs, endedMs, processorMs }) => ({
           processorMs,
-          hadPause: pauses.some(({ startTime, duration }) => startTime < endedMs && startTime + duration > beganMs),
+          pausedMs: pauses
+            .filter(({ startTime, duration }) => startTime < endedMs && startTime + duration > beganMs)
+            .reduce((sum, { duration }) => sum + duration, 0),
         }));
     },
   };

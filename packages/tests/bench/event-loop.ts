@@ -62,7 +62,7 @@ async function measure<T>(what: string, work: () => Promise<T>): Promise<T> {
   const turns = watched.end();
   console.log(
     `${what}: ${Math.round(tookMs)} ms; longest turn ${longest(turns)} ms, ` +
-      `without a pause of V8's collector ${longest(turns.filter(({ hadPause }) => !hadPause))} ms; ` +
+      `without a pause of V8's collector ${longest(turns.filter(({ pausedMs }) => pausedMs === 0))} ms; ` +
       `${turns.filter(({ processorMs }) => processorMs > 20).length} turns above 20 ms; ` +
       memory(),
   );

@@ -4,9 +4,9 @@
  * `node --max-semi-space-size=16 --heap-growing-percent=45 --conditions=source packages/tests/bench/large-writes.ts [SECRETS] [WRITES]`
  * WRITES is a regular expression over the names of the writes.
  */
-import { PerformanceObserver } from 'node:perf_hooks';
 import { kinds } from '@cluster-apiserver/kinds';
 import { encodeProtobuf } from '@cluster-apiserver/model/codec';
+import { watchTurns } from '@cluster-apiserver/testkit/turns';
 import { serveInMemory } from '../test/serve-in-memory.ts';
 
 const count = Number(process.argv[2] ?? 5_000);
@@ -188,8 +188,6 @@ const writes: readonly Write[] = [
   ['managedFields beyond the bound', () => post({ managedFields: owned(100_000) })],
 ];
 
-const millisecondsOf = ({ user, system }: NodeJS.CpuUsage): number => (user + system) / 1_000;
-
 interface Measured {
   readonly status: number;
   readonly processorMs: number;
@@ -201,35 +199,16 @@ interface Measured {
 
 async function measure(make: () => Asked): Promise<Measured> {
   const { method, target, type, body } = make();
-  const turns: { readonly beganMs: number; readonly endedMs: number; readonly processorMs: number }[] = [];
-  const pauses: { readonly startTime: number; readonly duration: number }[] = [];
-  const observer = new PerformanceObserver((list) => void pauses.push(...list.getEntries()));
-  observer.observe({ entryTypes: ['gc'] });
-  let isOver = false;
-  let last = { atMs: performance.now(), processorMs: millisecondsOf(process.threadCpuUsage()) };
-  const turn = (): void => {
-    const now = { atMs: performance.now(), processorMs: millisecondsOf(process.threadCpuUsage()) };
-    turns.push({ beganMs: last.atMs, endedMs: now.atMs, processorMs: now.processorMs - last.processorMs });
-    last = now;
-    if (!isOver) setImmediate(turn);
-  };
-  turn();
+  const watched = watchTurns(0.3);
   const { status } = await server.request(method, target, body, type);
   await new Promise((resolve) => setTimeout(resolve, 10));
-  isOver = true;
-  await new Promise((resolve) => setTimeout(resolve, 2));
-  observer.disconnect();
-  const pausedMs = (turn: (typeof turns)[number]): number =>
-    pauses
-      .filter(({ startTime, duration }) => startTime < turn.endedMs && startTime + duration > turn.beganMs)
-      .reduce((sum, { duration }) => sum + duration, 0);
-  const worked = turns.filter(({ processorMs }) => processorMs > 0.3);
+  const turns = watched.end();
   return {
     status,
-    processorMs: worked.reduce((sum, { processorMs }) => sum + processorMs, 0),
-    turns: worked.length,
-    longestTurnMs: Math.max(...turns.map(({ processorMs }) => processorMs)),
-    longestWorkMs: Math.max(...turns.map((turn) => turn.processorMs - pausedMs(turn))),
+    processorMs: turns.reduce((sum, { processorMs }) => sum + processorMs, 0),
+    turns: turns.length,
+    longestTurnMs: turns[0]?.processorMs ?? 0,
+    longestWorkMs: Math.max(0, ...turns.map(({ processorMs, pausedMs }) => processorMs - pausedMs)),
   };
 }
 

@@ -15,7 +15,7 @@ const slowTestMs = 300_000;
 
 /** Of processor time, also on a slow machine; measured: 12. */
 const turnMaxMs = 50;
-const recorder = path.resolve(import.meta.dirname, 'record-turns.ts');
+const recorder = path.resolve(import.meta.dirname, '../../../testkit/src/record-turns.ts');
 
 const skipped = missing ?? (hasKubectl ? undefined : 'there is no kubectl on the PATH');
 
