@@ -111,9 +111,11 @@ export function http2Client(url: string, { token, ca, cert, key }: Access): Clie
       stream.setTimeout(quietMs, () => stream.destroy(new Error(`no response within ${quietMs} ms`)));
       stream.on('close', () => {
         const bytes = Buffer.concat(pieces);
-        const whole = head && stream.readableEnded && bytes.length === Number(head['content-length']);
-        if (whole)
-          resolve({ status: Number(head?.[':status']), retryAfter: head?.['retry-after'], body: bytes.toString() });
+        const length = head?.['content-length'];
+        // Large lists declare no length.
+        const isWhole = length ? bytes.length === Number(length) : stream.rstCode === constants.NGHTTP2_NO_ERROR;
+        if (head && stream.readableEnded && isWhole)
+          resolve({ status: Number(head[':status']), retryAfter: head['retry-after'], body: bytes.toString() });
         else
           reject(
             new NoResponseError(undefined, `the stream ended with code ${stream.rstCode} after ${bytes.length} bytes`),

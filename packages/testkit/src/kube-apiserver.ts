@@ -3,14 +3,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import fs from 'node:fs';
-import https from 'node:https';
 import os from 'node:os';
 import path from 'node:path';
-import type { IncomingMessage } from 'node:http';
-import { text } from 'node:stream/consumers';
 import { CleanupStack } from '@cluster-apiserver/base';
 import { startEtcd } from './etcd.ts';
 import { freePorts } from './free-ports.ts';
+import { requestHttps } from './https-request.ts';
 import { until } from './until.ts';
 
 export const kubeApiserverProgram = process.env.KUBE_APISERVER_BIN;
@@ -105,14 +103,9 @@ function flagsFor(home: string, endpoints: readonly string[], port: number | und
 
 async function send(url: string, method: string, ca: Buffer, body?: object): Promise<KubeResponse> {
   const type = method === 'PATCH' ? 'application/apply-patch+yaml' : 'application/json';
-  const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    const headers = { authorization: `Bearer ${token}`, ...(body && { 'content-type': type }) };
-    const request = https.request(url, { method, ca, headers, agent: false }, resolve);
-    request.on('error', reject);
-    request.end(body && JSON.stringify(body));
-  });
-  const { statusCode: status = 0, headers } = response;
-  return { status, warnings: headers.warning ?? '', body: await text(response) };
+  const options = { method, ca, token, body, ...(body && { headers: { 'content-type': type } }) };
+  const { status, headers, text } = await requestHttps(url, options);
+  return { status, warnings: headers.warning ?? '', body: text };
 }
 
 async function end(child: ChildProcess): Promise<void> {

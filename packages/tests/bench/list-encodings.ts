@@ -3,10 +3,9 @@
  * `node --conditions=source packages/tests/bench/list-encodings.ts https://127.0.0.1:6443 TOKEN CA-FILE [OBJECTS]`
  * Fills the namespace `list-forms` with events first.
  */
-import { once } from 'node:events';
 import fs from 'node:fs';
-import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
+import { type HttpsOptions, openHttps } from '@cluster-apiserver/testkit/https-request';
 
 const [server = '', token = '', authority = '', objects = '10000'] = process.argv.slice(2);
 const count = Number(objects);
@@ -30,19 +29,9 @@ const ca = fs.readFileSync(authority);
 const agent = new https.Agent({ ca, keepAlive: true });
 const prober = new https.Agent({ ca, keepAlive: true });
 
-async function request(
-  target: string,
-  headers: Readonly<Record<string, string>>,
-  more: https.RequestOptions = {},
-  body?: string,
-): Promise<number> {
-  const request = https.request(`${server}${target}`, {
-    agent,
-    headers: { authorization: `Bearer ${token}`, ...headers },
-    ...more,
-  });
-  request.end(body);
-  const [response] = (await once(request, 'response')) as [IncomingMessage];
+/** Returns the length of the response. */
+async function request(target: string, options: HttpsOptions): Promise<number> {
+  const response = await openHttps(`${server}${target}`, { agent, token, ...options });
   let bytes = 0;
   for await (const piece of response) bytes += (piece as Buffer).length;
   if ((response.statusCode ?? 0) >= 300 && response.statusCode !== 409)
@@ -74,7 +63,7 @@ async function fill(): Promise<void> {
         ...{ reason: 'Scheduled', type: 'Normal', source: { component: 'scheduler' } },
         message: `Successfully assigned list-forms/pod-${name} to a node that has room for it`,
       };
-      await request(path('api/v1'), { 'content-type': 'application/json' }, { method: 'POST' }, JSON.stringify(event));
+      await request(path('api/v1'), { method: 'POST', body: event });
     }
   };
   await Promise.all(Array.from({ length: writers }, write));
@@ -87,7 +76,7 @@ async function longestWait(over: Promise<unknown>): Promise<number> {
   let longest = 0;
   while (!ended) {
     const beganMs = performance.now();
-    await request('/livez', {}, { agent: prober });
+    await request('/livez', { agent: prober });
     longest = Math.max(longest, performance.now() - beganMs);
   }
   return longest;
@@ -105,7 +94,7 @@ for (const [name, { accept, group = 'api/v1', gzip }] of Object.entries(forms)) 
   let bytes = 0;
   for (let round = 0; round < rounds; round++) {
     const beganMs = performance.now();
-    const listed = request(path(group), headers).then((length) => {
+    const listed = request(path(group), { headers }).then((length) => {
       bytes = length;
       times.push(performance.now() - beganMs);
     });

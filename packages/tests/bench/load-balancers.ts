@@ -9,17 +9,19 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import { type ClientHttp2Session, connect } from 'node:http2';
-import https from 'node:https';
 import os from 'node:os';
 import path from 'node:path';
 import tls from 'node:tls';
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
+import { http1Client, http2Client, requireSuccess } from '@cluster-apiserver/testkit/api-client';
 import { freePorts } from '@cluster-apiserver/testkit/free-ports';
+import { requestHttps } from '@cluster-apiserver/testkit/https-request';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type ComposeProcesses, startComposeProcesses } from '../test/deploy/compose-processes.ts';
 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
 const requestsMs = 5_000;
+const quietMs = 1_000;
 const connectionsNew = 400;
 const connectionsIdle = 1_000;
 const watches = 50;
@@ -210,6 +212,8 @@ ${ports.map((one) => `    server 127.0.0.1:${one} max_fails=1 fail_timeout=5s;\n
 const socketAddress = (port: number) => ({ socket_address: { address: '127.0.0.1', port_value: port } });
 
 const cluster = await startComposeProcesses();
+/** Bypasses the load balancer. */
+const admin = http1Client(cluster.replicas.at(-1)?.url ?? '', { ca: cluster.ca, ...cluster.admin });
 
 async function row(name: string, program: string, token: string): Promise<string> {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'balancer-'));
@@ -250,21 +254,23 @@ interface Target {
 
 /** Processor microseconds per request on eight sessions with eight streams each. */
 async function requestCost({ url, pid, token }: Target): Promise<string> {
-  const sessions = Array.from({ length: 8 }, () => sessionWith(url));
+  const clients = Array.from({ length: 8 }, () => http2Client(url, { ca: cluster.ca, token }));
   let count = 0;
   const before = cpuUs(pid);
   const endMs = clock.monotonicMs() + requestsMs;
   await Promise.all(
-    sessions.flatMap((session) =>
+    clients.flatMap((client) =>
       Array.from({ length: 8 }, async () => {
         while (clock.monotonicMs() < endMs) {
-          await drained(get(session.current(), `${accounts}/robot`, token));
-          count += 1;
+          await client.request('GET', `${accounts}/robot`, { quietMs }).then(
+            () => (count += 1),
+            () => {}, // a stream that Node's client sent after its own GOAWAY
+          );
         }
       }),
     ),
   );
-  for (const session of sessions) session.current().destroy();
+  for (const client of clients) client.close();
   return `${((cpuUs(pid) - before) / count).toFixed(1)} (${Math.round((count / requestsMs) * 1000)}/s)`;
 }
 
@@ -273,23 +279,6 @@ function openSession(url: string): ClientHttp2Session {
   const session = connect(url, { ca: cluster.ca });
   session.on('error', () => {});
   return session;
-}
-
-/** A session that is replaced when a replica sends GOAWAY. */
-function sessionWith(url: string): { current(): ClientHttp2Session } {
-  let session: ClientHttp2Session | undefined;
-  return {
-    current: () => {
-      if (session) return session;
-      const opened = openSession(url);
-      for (const event of ['goaway', 'close'])
-        opened.on(event, () => {
-          if (session === opened) session = undefined;
-        });
-      session = opened;
-      return opened;
-    },
-  };
 }
 
 async function connectionCost(to: Target): Promise<string> {
@@ -388,57 +377,27 @@ function get(session: ClientHttp2Session, path: string, token: string) {
   return session.request({ ':path': path, authorization: `Bearer ${token}` });
 }
 
-async function drained(stream: NodeJS.ReadableStream): Promise<void> {
-  stream.resume();
-  await once(stream, 'end');
-}
-
+/** On a connection of its own; 0 without a response. */
 const statusOf = ({ url, token }: Target): Promise<number> =>
-  new Promise((resolve) => {
-    const headers = { authorization: `Bearer ${token}` };
-    const options = { agent: false as const, ca: cluster.ca, headers, timeout: 1_000 };
-    const request = https.get(`${url}${accounts}/robot`, options, (response) => {
-      response.resume();
-      response.on('error', () => resolve(0));
-      response.on('end', () => resolve(response.statusCode ?? 0));
-    });
-    request.on('timeout', () => request.destroy(new Error('no response')));
-    request.on('error', () => resolve(0));
-  });
-
-/** Sends a request as administrator, bypassing the load balancer. */
-async function asAdmin(method: string, path: string, body: object, type = 'application/json'): Promise<unknown> {
-  const url = cluster.replicas.at(-1)?.url;
-  return new Promise((resolve, reject) => {
-    const request = https.request(`${url}${path}`, {
-      method,
-      ca: cluster.ca,
-      ...cluster.admin,
-      headers: { 'content-type': type },
-    });
-    request.on('error', reject);
-    request.on('response', (response) => {
-      let text = '';
-      response.on('data', (piece) => (text += piece));
-      response.on('end', () => resolve(JSON.parse(text)));
-    });
-    request.end(JSON.stringify(body));
-  });
-}
+  requestHttps(`${url}${accounts}/robot`, { ca: cluster.ca, token, quietMs }).then(
+    ({ status }) => status,
+    () => 0,
+  );
 
 const patchRobot = (n: number): Promise<unknown> =>
-  asAdmin('PATCH', `${accounts}/robot`, { metadata: { labels: { n: `${n}` } } }, 'application/merge-patch+json');
+  requireSuccess(admin, 'PATCH', `${accounts}/robot`, { body: { metadata: { labels: { n: `${n}` } } } });
 
 async function tokenOfRobot(): Promise<string> {
   const apiGroup = 'rbac.authorization.k8s.io';
-  await asAdmin('POST', accounts, { metadata: { name: 'robot' } });
-  await asAdmin('POST', `/apis/${apiGroup}/v1/clusterrolebindings`, {
+  const create = (path: string, body: object): Promise<string> => requireSuccess(admin, 'POST', path, { body });
+  await create(accounts, { metadata: { name: 'robot' } });
+  await create(`/apis/${apiGroup}/v1/clusterrolebindings`, {
     metadata: { name: 'robot' },
     roleRef: { apiGroup, kind: 'ClusterRole', name: 'view' },
     subjects: [{ kind: 'ServiceAccount', name: 'robot', namespace: 'team' }],
   });
-  const review = (await asAdmin('POST', `${accounts}/robot/token`, { spec: {} })) as { status: { token: string } };
-  return review.status.token;
+  const review = await create(`${accounts}/robot/token`, { spec: {} });
+  return (JSON.parse(review) as { status: { token: string } }).status.token;
 }
 
 /** User and system processor time of a process. */
@@ -466,5 +425,6 @@ try {
   console.log('|---|---|---|---|---|---|---|');
   for (const [name, program] of chosen) console.log(await row(name, program, token));
 } finally {
+  admin.close();
   await cluster.stop();
 }

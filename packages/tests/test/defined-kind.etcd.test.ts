@@ -1,8 +1,7 @@
 /** What every kind gets without being named, a kind that a definition defines gets, too: records, labels and formats. */
 import readline from 'node:readline';
 import type { IncomingMessage } from 'node:http';
-import https from 'node:https';
-import { once } from 'node:events';
+import { openHttps } from '@cluster-apiserver/testkit/https-request';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
@@ -154,9 +153,7 @@ describe('A watch', () => {
   async function watch(accept: string, name: string): Promise<Record<string, unknown>[]> {
     const { url, certificate, token } = audited.server;
     const target = `${lamps}?watch=1&fieldSelector=metadata.name%3D${name}`;
-    const options = { ca: certificate, agent: false, headers: { accept, authorization: `Bearer ${token}` } };
-    const sent = https.get(`${url}${target}`, options);
-    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    const response = await openHttps(`${url}${target}`, { ca: certificate, token, headers: { accept } });
     opened.push(response);
     expect(response.statusCode).toBe(200);
     await request('POST', lamps, lamp(name));

@@ -1,8 +1,5 @@
 /** Replicas on one etcd know each other by their Leases. */
-import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
-import https from 'node:https';
-import { text } from 'node:stream/consumers';
+import { requestHttps } from '@cluster-apiserver/testkit/https-request';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { CleanupStack } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
@@ -38,10 +35,7 @@ interface Statusz {
 }
 
 async function readStatus({ url, certificate, token }: TestServer, accept: string): Promise<string> {
-  const headers = { authorization: `Bearer ${token}`, accept };
-  const request = https.get(`${url}/statusz`, { ca: certificate, headers, agent: false });
-  const [response] = (await once(request, 'response')) as [IncomingMessage];
-  return text(response);
+  return (await requestHttps(`${url}/statusz`, { ca: certificate, token, headers: { accept } })).text;
 }
 
 test('three replicas have three Leases, show each other in /statusz, and take theirs away when they stop', async () => {

@@ -1,7 +1,6 @@
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
-import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
+import { openHttps } from '@cluster-apiserver/testkit/https-request';
 import type { Field } from '@cluster-apiserver/testkit/http2-frames';
 import { Http2Connection, type Http2Options, type Http2Target } from '../../test/hostile/http2-connection.ts';
 
@@ -66,16 +65,16 @@ export function openAgent(context: AttackContext, connections: number): SendRequ
   const agent = new https.Agent({ ca, keepAlive: true, maxSockets: connections });
   context.signal.addEventListener('abort', () => agent.destroy());
   return async ({ method = 'GET', path, headers, body, contentType = 'application/json' }) => {
-    const request = https.request({
-      ...{ agent, host: '127.0.0.1', port, method, path },
+    const response = await openHttps(`https://127.0.0.1:${port}${path}`, {
+      agent,
+      method,
+      body,
       headers: {
         ...Object.fromEntries(attackerFields(context)),
-        ...(body !== undefined && { 'content-type': contentType, 'content-length': Buffer.byteLength(body) }),
+        ...(body !== undefined && { 'content-type': contentType }),
         ...headers,
       },
     });
-    request.end(body);
-    const [response] = (await once(request, 'response')) as [IncomingMessage];
     const kept: Buffer[] = [];
     let bytes = 0;
     for await (const piece of response) {

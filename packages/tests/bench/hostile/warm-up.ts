@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { type ClientHttp2Session, connect } from 'node:http2';
+import { http2Client } from '@cluster-apiserver/testkit/api-client';
 import { namespaces, serviceAccountsPath } from './attack.ts';
 import type { ClusterFiles } from '../../test/hostile/server-process.ts';
 
@@ -15,9 +15,9 @@ const encodings = [
 
 /** Requests every encoding, so that V8 has compiled the code before anything is measured: a server runs for weeks. */
 export async function warmUp({ ca, token, replica }: ClusterFiles): Promise<void> {
-  const session = connect(replica().url, { ca: fs.readFileSync(ca) });
-  const authorization = `Bearer ${fs.readFileSync(token, 'utf8').trim()}`;
-  const ask = (path: string, accept: string): Promise<void> => readResponse(session, { path, accept, authorization });
+  const credentials = { ca: fs.readFileSync(ca), token: fs.readFileSync(token, 'utf8').trim() };
+  const client = http2Client(replica().url, credentials);
+  const ask = (path: string, accept: string): Promise<unknown> => client.request('GET', path, { headers: { accept } });
   try {
     let left = gets;
     const loop = async (): Promise<void> => {
@@ -27,19 +27,6 @@ export async function warmUp({ ca, token, replica }: ClusterFiles): Promise<void
     for (let round = 0; round < listRounds; round++)
       for (const accept of encodings) await ask(`${serviceAccountsPath(namespaces.small)}?limit=1000`, accept);
   } finally {
-    session.close();
+    client.close();
   }
-}
-
-function readResponse(
-  session: ClientHttp2Session,
-  { path, ...headers }: { readonly path: string; readonly accept: string; readonly authorization: string },
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stream = session.request({ ':path': path, ...headers });
-    stream.on('error', reject);
-    stream.on('close', resolve);
-    stream.resume();
-    stream.end();
-  });
 }

@@ -1,6 +1,7 @@
 /** Clients of a cluster, whose load the pictures show. */
 import { once } from 'node:events';
 import https from 'node:https';
+import { openHttps } from '@cluster-apiserver/testkit/https-request';
 
 export interface LoadedCluster {
   readonly urls: readonly string[];
@@ -19,10 +20,7 @@ const objects = 200;
 export async function sendLoad(cluster: LoadedCluster, signal: AbortSignal): Promise<void> {
   const agent = new https.Agent({ keepAlive: true, ca: cluster.certificate });
   const send = async (url: string, method: string, path: string, body?: object): Promise<void> => {
-    const headers = { authorization: `Bearer ${cluster.token}`, 'content-type': 'application/json' };
-    const request = https.request(`${url}${path}`, { agent, method, headers, signal });
-    request.end(body && JSON.stringify(body));
-    const [response] = await once(request, 'response');
+    const response = await openHttps(`${url}${path}`, { agent, token: cluster.token, method, body, signal });
     response.resume();
     await once(response, 'end');
   };

@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
-import type { IncomingMessage } from 'node:http';
-import https from 'node:https';
 import os from 'node:os';
 import path from 'node:path';
-import { text } from 'node:stream/consumers';
 import { type HttpsOptions, requestHttps } from '@cluster-apiserver/testkit/https-request';
 import { CleanupStack } from '@cluster-apiserver/base';
 import { until } from '@cluster-apiserver/testkit/until';
@@ -240,11 +237,8 @@ describeWithHelm('the pods of a release', () => {
     });
 
   const configurationHash = async ({ port }: Replica): Promise<string | undefined> => {
-    const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      const headers = { authorization: `Bearer ${adminToken}` };
-      https.get(`https://localhost:${port}/metrics`, { agent: false, ca, headers }, resolve).on('error', reject);
-    });
-    return /^apiserver_encryption_config_controller_last_config_info\{.* 1$/m.exec(await text(response))?.[0];
+    const { text } = await requestHttps(`https://localhost:${port}/metrics`, { ca, token: adminToken });
+    return /^apiserver_encryption_config_controller_last_config_info\{.* 1$/m.exec(text)?.[0];
   };
 
   const accounts = '/api/v1/namespaces/team/serviceaccounts';

@@ -1,8 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
-import { once } from 'node:events';
-import https from 'node:https';
-import type { IncomingMessage } from 'node:http';
+import { requestHttps } from '@cluster-apiserver/testkit/https-request';
 import { Agent, WebSocket } from 'undici';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type TestServer, serveKinds } from '../serve-kinds.ts';
@@ -126,12 +124,8 @@ test('client messages are ignored, and too many end the watch', async () => {
 });
 
 /** The status of a rejected WebSocket request. */
-async function statusOf(path: string, headers: Readonly<Record<string, string>>): Promise<number | undefined> {
-  const request = https.get(`${server.url}${path}`, { ca: server.certificate, headers });
-  const [response] = (await once(request, 'response')) as [IncomingMessage];
-  response.resume();
-  return response.statusCode;
-}
+const statusOf = async (path: string, headers: Readonly<Record<string, string>>): Promise<number> =>
+  (await requestHttps(`${server.url}${path}`, { ca: server.certificate, headers })).status;
 
 describe('access by browsers', () => {
   test('is allowed for pages of an allowed origin', async () => {

@@ -2,9 +2,9 @@ import { CleanupStack } from '@cluster-apiserver/base';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
-import https from 'node:https';
 import os from 'node:os';
 import path from 'node:path';
+import { isReady } from '@cluster-apiserver/testkit/api-client';
 import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { until } from '@cluster-apiserver/testkit/until';
 import { readComposeFile, root } from './compose-file.ts';
@@ -123,7 +123,7 @@ async function start(home: string, cleanup: CleanupStack): Promise<ComposeProces
     path.join(home, 'haproxy.log'),
   );
   cleanup.defer('load balancer', () => allEnded([balancer], 'SIGKILL'));
-  await until('the load balancer', () => isReady(url), readyMs);
+  await until('the load balancer', () => isReady(url, { rejectUnauthorized: false }), readyMs);
   const identity = (user: string): Identity => ({
     cert: fs.readFileSync(path.join(home, 'credentials', `${user}.crt`)),
     key: fs.readFileSync(path.join(home, 'credentials', `${user}.key`)),
@@ -174,7 +174,7 @@ function replicaOf(
         name,
         () => {
           if (started.exitCode !== null) throw new Error(`${name} exited: ${fs.readFileSync(logFile, 'utf8')}`);
-          return isReady(url);
+          return isReady(url, { rejectUnauthorized: false });
         },
         readyMs,
       );
@@ -211,12 +211,3 @@ async function allEnded(children: readonly ChildProcess[], signal: NodeJS.Signal
   for (const child of children) child.kill(signal);
   await Promise.all(children.map(ended));
 }
-
-const isReady = (url: string): Promise<true | undefined> =>
-  new Promise((resolve) => {
-    const request = https.get(`${url}/readyz`, { rejectUnauthorized: false, agent: false }, (response) => {
-      response.resume();
-      resolve(response.statusCode === 200 || undefined);
-    });
-    request.on('error', () => resolve(undefined));
-  });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CleanupStack, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
-import https from 'node:https';
+import { type HttpsOptions, requestHttps } from '@cluster-apiserver/testkit/https-request';
 import { once } from 'node:events';
 import os from 'node:os';
 import path from 'node:path';
@@ -157,7 +157,7 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
       await until('all replicas', () => replicas.every(isHealthy) || undefined, answerMs);
       const credentials = path.join(directory, 'deploy', 'compose', 'credentials');
       const read = (name: string): Buffer => fs.readFileSync(path.join(credentials, name));
-      const options = { ca: read('ca.crt'), cert: read('admin.crt'), key: read('admin.key'), agent: false as const };
+      const options = { ca: read('ca.crt'), cert: read('admin.crt'), key: read('admin.key') };
       const statuses: (number | string)[] = [];
       let stopping = false;
       const load = (async () => {
@@ -408,15 +408,8 @@ async function findTrace(): Promise<Trace | undefined> {
   return found?.data?.[0];
 }
 
-const statusOf = (url: string, options: https.RequestOptions): Promise<number | string> =>
-  new Promise((resolve) => {
-    const request = https.get(url, options, (response) => {
-      response.resume();
-      response.on('error', ({ message }) => resolve(message));
-      response.on('end', () => resolve(response.statusCode ?? 0));
-    });
-    request.on('error', ({ message }) => resolve(message));
-  });
+const statusOf = (url: string, options: HttpsOptions): Promise<number | string> =>
+  requestHttps(url, options).then(({ status }) => status, String);
 
 async function replaceService(
   compose: readonly string[],

@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { loadAuthenticationConfiguration, loadEncryptionConfiguration } from '@cluster-apiserver/config';
 import { CleanupStack, sleep, systemClock as clock } from '@cluster-apiserver/base';
-import type { ClientRequest } from 'node:http';
-import https from 'node:https';
 import tls from 'node:tls';
 import { requestHttps } from '@cluster-apiserver/testkit/https-request';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type ComposeProcesses, type Identity, startComposeProcesses } from './compose-processes.ts';
 import { describeIf } from '../describe-if.ts';
+import { http1Transport, type OpenWatch } from '../watch/open-watch.ts';
 
 // Replicas behind the load balancer of docker-compose.yml: any replica can serve any request, and a response of one is
 // valid at all others.
@@ -271,36 +270,27 @@ function startWatch(
   let revision = from;
   let connections = 0;
   let stopping = false;
-  let current: ClientRequest | undefined;
+  let current: OpenWatch | undefined;
+  const transport = http1Transport({ ca, ...admin });
   const open = (): void => {
     if (stopping) return;
     connections += 1;
-    let rest = '';
-    const reopen = (): void => void sleep(clock, 50).then(open);
-    const request = https.get(`${url}${path}&resourceVersion=${revision}`, { agent: false, ca, ...admin });
-    current = request;
-    request.on('error', reopen);
-    request.on('response', (response) => {
-      response.setEncoding('utf8');
-      response.on('data', (piece: string) => {
-        const lines = (rest + piece).split('\n');
-        rest = lines.pop() ?? '';
-        for (const line of lines) {
-          const { type, object } = JSON.parse(line) as WatchEvent;
-          if (type !== 'ADDED') throw new Error(line);
-          revision = object.metadata.resourceVersion;
-          added(object.metadata.name);
-        }
-      });
-      response.on('error', () => {}); // 'close' follows
-      response.on('close', reopen);
+    current = transport.open(url, `${path}&resourceVersion=${revision}`, {
+      status: () => {},
+      line: (line) => {
+        const { type, object } = JSON.parse(line) as WatchEvent;
+        if (type !== 'ADDED') throw new Error(line);
+        revision = object.metadata.resourceVersion;
+        added(object.metadata.name);
+      },
+      closed: () => void sleep(clock, 50).then(open),
     });
   };
   open();
   return {
     stop: () => {
       stopping = true;
-      current?.destroy();
+      current?.abort();
     },
     resumed: () => connections - 1,
   };

@@ -1,8 +1,6 @@
 /** Flags of the listener and of request limits, seen from outside: real TLS, HTTP/1.1 and HTTP/2. */
 import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
-import https from 'node:https';
 import tls, { type TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
@@ -167,12 +165,7 @@ test('--delete-collection-workers deletes a collection with several workers', as
 
 test('--min-request-timeout bounds a watch without timeoutSeconds', async () => {
   await serve('--min-request-timeout=1');
-  const request = https.get(`${server.url}${accounts}?watch=true`, {
-    ca: server.certificate,
-    agent: false,
-    headers: { authorization: `Bearer ${server.token}` },
-  });
-  const [watch] = (await once(request, 'response')) as [IncomingMessage];
+  const watch = await server.open('GET', `${accounts}?watch=true`);
   watch.resume();
   await once(watch, 'end');
 });

@@ -1,10 +1,7 @@
 /** The state of the server process, from the kernel and its own metrics. */
 import fs from 'node:fs';
-import { once } from 'node:events';
-import https from 'node:https';
-import type { IncomingMessage } from 'node:http';
 import path from 'node:path';
-import { systemClock as clock } from '@cluster-apiserver/base';
+import { type HttpsResponse, requestHttps } from '@cluster-apiserver/testkit/https-request';
 import { until } from '@cluster-apiserver/testkit/until';
 import type { Pids, Running } from '@cluster-apiserver/testkit/cluster';
 
@@ -58,29 +55,12 @@ export function readProcessState(pid: number): ProcessState | undefined {
 }
 
 /** One request on a new connection; undefined without a response in time. */
-async function probe(
-  { ca, token, replica }: ClusterFiles,
-  target: string,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<{ readonly status: number; readonly body: string } | undefined> {
-  const request = https.get(`${replica().url}${target}`, {
-    agent: false,
+const probe = ({ ca, token, replica }: ClusterFiles, target: string): Promise<HttpsResponse | undefined> =>
+  requestHttps(`${replica().url}${target}`, {
     ca: fs.readFileSync(ca),
-    headers: { authorization: `Bearer ${fs.readFileSync(token, 'utf8').trim()}`, ...headers },
-  });
-  request.on('error', () => {}); // errors after the response has begun; before that, `once` rejects
-  const cancel = clock.after(probeTimeoutMs, () => request.destroy(new Error('timeout')));
-  try {
-    const [response] = (await once(request, 'response')) as [IncomingMessage];
-    const pieces: Buffer[] = [];
-    for await (const piece of response) pieces.push(piece as Buffer);
-    return { status: response.statusCode ?? 0, body: Buffer.concat(pieces).toString() };
-  } catch {
-    return undefined; // the caller retries or reports the failure
-  } finally {
-    cancel();
-  }
-}
+    token: fs.readFileSync(token, 'utf8').trim(),
+    signal: AbortSignal.timeout(probeTimeoutMs),
+  }).catch(() => undefined); // the caller retries or reports the failure
 
 /** A list of all objects takes seconds on a busy machine. */
 const probeTimeoutMs = 30_000;
@@ -95,7 +75,7 @@ const lagSamplingMs = 10;
 
 /** The longest event loop delay since the previous call: reading the metric resets it. */
 export async function longestEventLoopDelayMs(files: ClusterFiles): Promise<number | undefined> {
-  const metrics = (await probe(files, '/metrics'))?.body ?? '';
+  const metrics = (await probe(files, '/metrics'))?.text ?? '';
   const lag = /^nodejs_eventloop_lag_max_seconds (\S+)$/m.exec(metrics)?.[1];
   return lag === undefined ? undefined : Math.max(0, Number(lag) * 1_000 - lagSamplingMs);
 }
@@ -104,7 +84,7 @@ export async function longestEventLoopDelayMs(files: ClusterFiles): Promise<numb
 export async function countSlowGets(
   files: ClusterFiles,
 ): Promise<{ readonly over50Ms: number; readonly over100Ms: number } | undefined> {
-  const metrics = (await probe(files, '/metrics'))?.body ?? '';
+  const metrics = (await probe(files, '/metrics'))?.text ?? '';
   const lines = metrics.split('\n').filter((line) => isGetDuration.test(line));
   if (lines.length === 0) return undefined;
   const valueOf = (le: string): number =>

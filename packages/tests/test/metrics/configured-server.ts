@@ -1,8 +1,6 @@
 /** A server that configures everything with metrics, and a load for it. */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import type { IncomingMessage } from 'node:http';
-import https from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { requestHttps } from '@cluster-apiserver/testkit/https-request';
@@ -107,7 +105,5 @@ async function sendLoad({ request, open, url, certificate }: TestServer): Promis
   await request('DELETE', `${accounts}/a`);
   await request('DELETE', accounts);
   for (const path of ['/livez', '/readyz?verbose', '/version', '/nowhere']) (await open('GET', path)).resume();
-  const stranger = https.get(`${url}${accounts}`, { ca: certificate, agent: false });
-  const [refused] = (await once(stranger, 'response')) as [IncomingMessage];
-  refused.resume();
+  await requestHttps(`${url}${accounts}`, { ca: certificate });
 }

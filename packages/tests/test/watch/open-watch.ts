@@ -1,6 +1,6 @@
 import { type ClientHttp2Session, connect, type ClientHttp2Stream } from 'node:http2';
 import https from 'node:https';
-import type { Credentials } from '@cluster-apiserver/testkit/api-client';
+import type { Access, Credentials } from '@cluster-apiserver/testkit/api-client';
 
 /** A watch request. */
 export interface OpenWatch {
@@ -23,11 +23,12 @@ export interface WatchTransport {
 }
 
 /** HTTP/1.1 with one connection per watch. */
-export function http1Transport({ ca, token }: Credentials): WatchTransport {
-  const agent = new https.Agent({ ca, keepAlive: false });
+export function http1Transport({ ca, cert, key, token }: Access): WatchTransport {
+  const agent = new https.Agent({ ca, cert, key, keepAlive: false });
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
   return {
     open: (url, path, listener) => {
-      const request = https.get(`${url}${path}`, { agent, headers: { authorization: `Bearer ${token}` } });
+      const request = https.get(`${url}${path}`, { agent, headers });
       // A broken connection causes errors of both the request and the response; 'close' suffices.
       request.on('error', () => {});
       request.on('close', () => listener.closed());
