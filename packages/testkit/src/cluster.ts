@@ -1,9 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { builtLauncher } from './built-launcher.ts';
+import { endProcess } from './child-process.ts';
 import { StartError } from './repeatable-errors.ts';
 import { createEncryptionConfiguration } from './encryption-configuration.ts';
 import { withoutNamespaceObjects } from './without-namespace-objects.ts';
@@ -72,7 +73,7 @@ export async function startCluster({
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text) => (output += text));
   const stop = async (): Promise<void> => {
-    await ended(child);
+    await endProcess(child);
     fs.rmSync(home, { recursive: true, force: true });
   };
   const first = await Promise.race([once(child, 'message'), once(child, 'close').then(() => undefined)]);
@@ -91,11 +92,4 @@ export async function startCluster({
     log: (name) => read(path.join('logs', `${name}.log`)),
     stop,
   };
-}
-
-async function ended(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const exit = once(child, 'exit');
-  child.kill('SIGTERM');
-  await exit;
 }

@@ -1,11 +1,11 @@
 /** A real kube-apiserver on an etcd of its own, without nodes and controllers. KUBE_APISERVER_BIN names the program. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
-import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { CleanupStack } from '@cluster-apiserver/base';
+import { endProcess } from './child-process.ts';
 import { startEtcd } from './etcd.ts';
 import { freePorts } from './free-ports.ts';
 import { requestHttps } from './https-request.ts';
@@ -53,7 +53,7 @@ export async function startKubeApiserver({ flags = [], env = {} }: KubeApiserver
       stdio: ['ignore', 'ignore', fs.openSync(path.join(home, 'log'), 'w')],
       env: { ...process.env, ...env },
     });
-    scope.defer('kube-apiserver', () => end(child));
+    scope.defer('kube-apiserver', () => endProcess(child, 'SIGKILL'));
     const certificate = path.join(home, 'apiserver.crt');
     const request: KubeApiserver['request'] = (method, target, body) =>
       send(`${url}${target}`, method, fs.readFileSync(certificate), body);
@@ -106,11 +106,4 @@ async function send(url: string, method: string, ca: Buffer, body?: object): Pro
   const options = { method, ca, token, body, ...(body && { headers: { 'content-type': type } }) };
   const { status, headers, text } = await requestHttps(url, options);
   return { status, warnings: headers.warning ?? '', body: text };
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return;
-  const exited = once(child, 'exit');
-  child.kill('SIGKILL');
-  await exited;
 }

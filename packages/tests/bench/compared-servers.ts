@@ -3,20 +3,20 @@
  * servers share core 0; load and etcd use the core of the command, which needs etcd and wrk (or WRK_BIN).
  */
 import { execFile, execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { endProcess } from '@cluster-apiserver/testkit/child-process';
 import { until } from '@cluster-apiserver/testkit/until';
 import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { isReady } from '@cluster-apiserver/testkit/api-client';
+import { readProcessorMs } from './hostile/processor-use.ts';
 
 const pairs = 5;
 const turns = 30;
 const seconds = 4;
 const connections = 16;
 const serverCore = '0';
-const microsecondsPerTick = 10_000;
 /** Of the fan-out of events. */
 const [watchers, writesPerSecond] = [500, 100];
 /** Token of a member of system:masters, which fills each server. */
@@ -102,11 +102,7 @@ export async function startBenchServer({
     url,
     ca: fs.readFileSync(certificate),
     pid,
-    stop: () => {
-      const exited = once(server, 'exit');
-      server.kill();
-      return exited;
-    },
+    stop: () => endProcess(server),
   };
 }
 
@@ -188,9 +184,10 @@ export async function applyLoad(
 async function costOf(side: BenchServer, load: Load): Promise<Cost> {
   if (load.workload === 'watch-fanout') return fanOutCost(side, load);
   const { pid } = side;
-  const before = usedTicks(pid);
+  const beforeMs = readProcessorMs(pid);
   const perSecond = await applyLoad(side, load);
-  return { perSecond, microseconds: ((usedTicks(pid) - before) * microsecondsPerTick) / (perSecond * load.seconds) };
+  const usedMs = readProcessorMs(pid) - beforeMs;
+  return { perSecond, microseconds: (usedMs * 1_000) / (perSecond * load.seconds) };
 }
 
 /** Its requests are the events that the watchers receive. */
@@ -202,14 +199,4 @@ async function fanOutCost(
   const { stdout } = await run(process.execPath, [path.join(kit, 'fan-out.mjs'), ...args]);
   const { cpuUsPerEvent, delivered } = JSON.parse(stdout) as { cpuUsPerEvent: number; delivered: number };
   return { microseconds: cpuUsPerEvent, perSecond: delivered / seconds };
-}
-
-/** User and system time are fields 14 and 15. The name before them may contain anything but the last parenthesis. */
-function usedTicks(pid: number): number {
-  const stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8');
-  const [user, kernel] = stat
-    .slice(stat.lastIndexOf(')') + 2)
-    .split(' ')
-    .slice(11, 13);
-  return Number(user) + Number(kernel);
 }

@@ -11,6 +11,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { readProcessState } from '../test/hostile/server-process.ts';
 import { adminToken, type BenchServer, startBenchServer, thisCheckout } from './compared-servers.ts';
 
 const [watches = 10_000] = process.argv.slice(2).map(Number);
@@ -37,7 +38,8 @@ try {
 }
 
 async function measure(server: BenchServer, perConnection: number): Promise<number> {
-  const before = residentKiB(server.pid);
+  const residentKiB = (): number => (readProcessState(server.pid)?.residentMiB ?? Number.NaN) * 1_024;
+  const before = residentKiB();
   const sessions: ClientHttp2Session[] = [];
   const toOpen = watches / perConnection;
   while (sessions.length < toOpen) {
@@ -46,7 +48,7 @@ async function measure(server: BenchServer, perConnection: number): Promise<numb
     sessions.push(...opened);
   }
   await sleep(clock, settleMs);
-  const growth = residentKiB(server.pid) - before;
+  const growth = residentKiB() - before;
   for (const session of sessions) session.destroy();
   return growth / watches;
 }
@@ -64,8 +66,4 @@ async function openWatch(session: ClientHttp2Session): Promise<ClientHttp2Stream
   const [headers] = (await once(stream, 'response')) as [{ readonly ':status'?: number }];
   if (headers[':status'] !== 200) throw new Error(`watch: HTTP ${headers[':status']}`);
   return stream.resume();
-}
-
-function residentKiB(pid: number): number {
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
 }

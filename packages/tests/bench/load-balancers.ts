@@ -5,7 +5,7 @@
  *
  * Measures the load balancer's processor time from /proc: on a busy machine, request rates say little.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import { type ClientHttp2Session, connect } from 'node:http2';
@@ -14,9 +14,12 @@ import path from 'node:path';
 import tls from 'node:tls';
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { http1Client, http2Client, requireSuccess } from '@cluster-apiserver/testkit/api-client';
+import { endProcess } from '@cluster-apiserver/testkit/child-process';
 import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { requestHttps } from '@cluster-apiserver/testkit/https-request';
 import { until } from '@cluster-apiserver/testkit/until';
+import { readProcessState } from '../test/hostile/server-process.ts';
+import { readProcessorMs } from './hostile/processor-use.ts';
 import { type ComposeProcesses, startComposeProcesses } from '../test/deploy/compose-processes.ts';
 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
@@ -241,7 +244,7 @@ async function row(name: string, program: string, token: string): Promise<string
     ];
     return `| ${name} | ${cells.join(' | ')} |`;
   } finally {
-    await ended(child);
+    await endProcess(child, 'SIGKILL');
     fs.rmSync(folder, { recursive: true, force: true });
   }
 }
@@ -400,21 +403,8 @@ async function tokenOfRobot(): Promise<string> {
   return (JSON.parse(review) as { status: { token: string } }).status.token;
 }
 
-/** User and system processor time of a process. */
-function cpuUs(pid: number): number {
-  const fields = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  const ticksPerSecond = 100;
-  return ((Number(fields[11]) + Number(fields[12])) / ticksPerSecond) * 1e6;
-}
-
-const residentKiB = (pid: number): number =>
-  Number(/VmRSS:\s+(\d+)/.exec(fs.readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
-
-async function ended(child: ChildProcess): Promise<void> {
-  const exit = once(child, 'exit');
-  child.kill('SIGKILL');
-  await exit;
-}
+const cpuUs = (pid: number): number => readProcessorMs(pid) * 1_000;
+const residentKiB = (pid: number): number => (readProcessState(pid)?.residentMiB ?? Number.NaN) * 1_024;
 
 try {
   const token = await tokenOfRobot();

@@ -7,12 +7,12 @@
  *   ETCD_BIN=… node --conditions=source packages/tests/bench/resumed-watches.ts [watches, 10000 by default]
  */
 import { once } from 'node:events';
-import fs from 'node:fs';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { requireValue, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { type Credentials, http1Client, requireSuccess } from '@cluster-apiserver/testkit/api-client';
+import { readProcessorMs } from './hostile/processor-use.ts';
 import { startReplicas, type Replica, type Replicas } from '../test/operations/replicas.ts';
 
 const [watchesMax = 10_000] = process.argv.slice(2).map(Number);
@@ -21,7 +21,6 @@ const connectionsMax = 2_000;
 /** Connections that open at the same time before the fault; after it all do. */
 const batch = 50;
 const politeMs = 10;
-const ticksPerSecond = 100;
 const collection = '/api/v1/namespaces/default/configmaps';
 
 if (isMainThread) await main();
@@ -124,11 +123,7 @@ async function measure(replicas: Replicas, perConnection: number): Promise<void>
   }
 
   function processorMs(): number {
-    const ticks = survivors.map(({ pid }) => {
-      const fields = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-      return Number(fields[11]) + Number(fields[12]);
-    });
-    return (ticks.reduce((sum, one) => sum + one, 0) * 1000) / ticksPerSecond;
+    return survivors.reduce((sum, { pid }) => sum + readProcessorMs(pid), 0);
   }
 }
 

@@ -19,6 +19,7 @@ export interface ProcessorUse {
 
 const zero: ProcessorTime = { mainMs: 0, totalMs: 0, waitedMs: 0 };
 const nanosecondsPerMs = 1e6;
+const millisecondsPerTick = 10;
 
 /** Zero if the process has ended. */
 export function readProcessorTime(pid: number | undefined): ProcessorTime {
@@ -30,6 +31,19 @@ export function readProcessorTime(pid: number | undefined): ProcessorTime {
   } catch {
     return zero; // the process or a thread has ended
   }
+}
+
+/**
+ * All processor time of a process, that of ended threads, too: user and system time are fields 14 and 15 of `stat`. The
+ * name before them may contain anything but the last parenthesis.
+ */
+export function readProcessorMs(pid: number): number {
+  const stat = fs.readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const [user, system] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 13);
+  return (Number(user) + Number(system)) * millisecondsPerTick;
 }
 
 /** `schedstat`: nanoseconds on a core, nanoseconds of waiting for one, and a count. */

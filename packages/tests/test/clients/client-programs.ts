@@ -6,6 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import readline from 'node:readline';
 import { kubeconfig } from '../kubeconfig.ts';
+import { endProcess, isRunning } from '@cluster-apiserver/testkit/child-process';
 
 const builtAt = (...names: readonly string[]): string =>
   path.resolve(import.meta.dirname, '../../../../.cache/clients', ...names);
@@ -67,25 +68,23 @@ export function startProgram(program: string, args: readonly string[], target: C
     answer?.resolve(line);
   });
   void exit.then(() => answer?.reject(new Error(`the program has ended: ${errors}`)));
-  const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
   return {
     lines,
     get errors() {
       return errors;
     },
     get hasEnded() {
-      return hasEnded();
+      return !isRunning(child);
     },
     ask: async (line) => {
-      if (hasEnded()) throw new Error(`the program has ended: ${errors}`);
+      if (!isRunning(child)) throw new Error(`the program has ended: ${errors}`);
       answer = Promise.withResolvers();
       stdin.write(`${line}\n`);
       return answer.promise;
     },
     end: async (signal = 'SIGTERM') => {
       stdin.end(); // some read it before they heed the signal
-      if (!hasEnded()) child.kill(signal);
-      await exit;
+      await Promise.all([endProcess(child, signal), exit]);
     },
   };
 }

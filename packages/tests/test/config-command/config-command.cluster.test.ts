@@ -2,12 +2,12 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { createAuthority } from '@cluster-apiserver/certificates';
+import { endProcess } from '@cluster-apiserver/testkit/child-process';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { examples } from '../reference/configuration-page.ts';
@@ -137,10 +137,7 @@ resources:
     );
   }, startMs);
   afterAll(async () => {
-    if (server.exitCode === null) {
-      server.kill('SIGKILL');
-      await once(server, 'exit');
-    }
+    await endProcess(server, 'SIGKILL');
     await etcd.stop();
   });
 

@@ -5,6 +5,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { isReady } from '@cluster-apiserver/testkit/api-client';
+import { endProcess, isRunning } from '@cluster-apiserver/testkit/child-process';
 import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { until } from '@cluster-apiserver/testkit/until';
 import { readComposeFile, root } from './compose-file.ts';
@@ -92,7 +93,7 @@ async function start(home: string, cleanup: CleanupStack): Promise<ComposeProces
     const env = { PATH: process.env.PATH, ...Object.fromEntries(variables), ETCD_LISTEN_METRICS_URLS: '' };
     return run(process.env.ETCD_BIN ?? 'etcd', [], env, path.join(home, `${member}.log`));
   });
-  cleanup.defer('etcd', () => allEnded(etcd));
+  cleanup.defer('etcd', async () => void (await Promise.all(etcd.map((child) => endProcess(child)))));
 
   const replicas = names.map((name) => {
     const securePort = port();
@@ -122,7 +123,7 @@ async function start(home: string, cleanup: CleanupStack): Promise<ComposeProces
     { PATH: process.env.PATH },
     path.join(home, 'haproxy.log'),
   );
-  cleanup.defer('load balancer', () => allEnded([balancer], 'SIGKILL'));
+  cleanup.defer('load balancer', () => endProcess(balancer, 'SIGKILL'));
   await until('the load balancer', () => isReady(url, { rejectUnauthorized: false }), readyMs);
   const identity = (user: string): Identity => ({
     cert: fs.readFileSync(path.join(home, 'credentials', `${user}.crt`)),
@@ -166,7 +167,7 @@ function replicaOf(
     url,
     signal: (signal) => void child?.kill(signal),
     restart: async () => {
-      if (child) await ended(child);
+      if (child && isRunning(child)) await once(child, 'exit');
       const program = path.join(root, 'packages', 'server', 'dist', 'main.js');
       child = run(process.execPath, [program, ...flags], { PATH: process.env.PATH }, logFile);
       const started = child;
@@ -181,7 +182,7 @@ function replicaOf(
     },
     log: () => fs.readFileSync(logFile, 'utf8'),
     end: async () => {
-      if (child) await allEnded([child], 'SIGKILL');
+      if (child) await endProcess(child, 'SIGKILL');
     },
   };
 }
@@ -199,15 +200,4 @@ async function runToSuccess(program: string, args: readonly string[]): Promise<v
   const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'inherit'] });
   const [code] = await once(child, 'exit');
   if (code !== 0) throw new Error(`${args[0]} ended with code ${code}`);
-}
-
-const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode !== null || signalCode !== null;
-
-async function ended(child: ChildProcess): Promise<void> {
-  if (!hasEnded(child)) await once(child, 'exit');
-}
-
-async function allEnded(children: readonly ChildProcess[], signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
-  for (const child of children) child.kill(signal);
-  await Promise.all(children.map(ended));
 }

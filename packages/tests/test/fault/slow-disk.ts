@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
+import { endProcess } from '@cluster-apiserver/testkit/child-process';
 
 /** A process whose fsync calls are slowed down. */
 export interface SlowDisk {
@@ -20,13 +20,7 @@ export async function slowDisk(pid: number, delayMs: number): Promise<SlowDisk> 
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   if (await isAttached(tracer)) {
-    return {
-      by: 'strace',
-      stop: async () => {
-        tracer.kill('SIGTERM');
-        await once(tracer, 'exit');
-      },
-    };
+    return { by: 'strace', stop: () => endProcess(tracer) };
   }
   const stopping = new AbortController();
   const pulsing = pulse(pid, delayMs, stopping.signal);

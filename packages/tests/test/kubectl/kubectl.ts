@@ -1,5 +1,5 @@
 /** The machine's kubectl, against the whole server on a real etcd. */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -7,6 +7,7 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { CleanupStack } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
+import { endProcess } from '@cluster-apiserver/testkit/child-process';
 import { until } from '@cluster-apiserver/testkit/until';
 import { describeIf } from '../describe-if.ts';
 import type { Credentials } from '@cluster-apiserver/testkit/api-client';
@@ -92,7 +93,7 @@ export function connectKubectl(
     },
     start: (command) => {
       const child = spawnKubectl(command);
-      cleanup.defer('kubectl', () => ended(child));
+      cleanup.defer('kubectl', () => endProcess(child, 'SIGINT'));
       let output = '';
       for (const stream of [child.stdout, child.stderr])
         stream.on('data', (piece: Buffer) => (output += piece.toString()));
@@ -101,7 +102,7 @@ export function connectKubectl(
         get output() {
           return output;
         },
-        stop: () => ended(child),
+        stop: () => endProcess(child, 'SIGINT'),
       };
     },
     edit: (command, script) => end(spawnKubectl(command, { KUBE_EDITOR: `sed -i ${script}` }), ''),
@@ -110,13 +111,6 @@ export function connectKubectl(
 }
 
 const wordsOf = (command: Command): readonly string[] => (typeof command === 'string' ? command.split(' ') : command);
-
-async function ended(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const exit = once(child, 'exit');
-  child.kill('SIGINT');
-  await exit;
-}
 
 /** The words of each row of a table. */
 export const rows = (out: string): string[][] =>

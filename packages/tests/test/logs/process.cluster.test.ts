@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { endProcess } from '@cluster-apiserver/testkit/child-process';
 import { createEncryptionConfiguration } from '@cluster-apiserver/testkit/encryption-configuration';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
@@ -59,12 +60,7 @@ async function start(stderr: number | 'pipe', flags: readonly string[]): Promise
     ...flags,
   ];
   const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'ignore', stderr] });
-  started.push(async () => {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    const exit = once(child, 'exit');
-    child.kill('SIGKILL');
-    await exit;
-  });
+  started.push(() => endProcess(child, 'SIGKILL'));
   const certificate = path.join(home, 'apiserver.crt');
   const client = (): Client => {
     const made = http1Client(`https://127.0.0.1:${port}`, { ca: fs.readFileSync(certificate), token });

@@ -1,9 +1,9 @@
 /** A Prometheus that scrapes replicas every second, with the rules of deploy/monitoring. */
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { endProcess } from '@cluster-apiserver/testkit/child-process';
 import { until } from '@cluster-apiserver/testkit/until';
 import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { ruleFiles } from './monitoring.ts';
@@ -65,9 +65,7 @@ export async function startPrometheus(
     api,
     query: async (query) => (await api<{ readonly result: readonly object[] }>('query', { query })).result,
     stop: async () => {
-      const exited = once(process, 'exit');
-      process.kill();
-      await exited;
+      await endProcess(process);
       rmSync(folder, { recursive: true });
     },
   };

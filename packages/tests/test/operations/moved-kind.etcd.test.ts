@@ -1,10 +1,10 @@
 /** A kind moves to an etcd of its own while replicas serve it, as docs/scaling.md says. No acknowledged write is lost. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { CleanupStack } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
+import { endProcess } from '@cluster-apiserver/testkit/child-process';
 import { canBumpRevision, etcdctl, type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { allKeys, rawValue } from '@cluster-apiserver/testkit/etcd-gateway';
 import { until } from '@cluster-apiserver/testkit/until';
@@ -157,8 +157,7 @@ describeIf(canBumpRevision, 'a kind', 'etcdctl is too old', () => {
           'the collection',
           async () => (await request(at, 'GET', `${lamps}/owned`)).status === 404 || undefined,
         );
-      mirror.kill();
-      await once(mirror, 'exit');
+      await endProcess(mirror);
       const written = new Map(writer.acknowledged);
       await request(0, 'DELETE', `${admission}/validatingadmissionpolicybindings/lamps-move`);
       await request(0, 'DELETE', `${admission}/validatingadmissionpolicies/lamps-move`);

@@ -1,12 +1,12 @@
 /** Replicas of one cluster that differ: in flags, files, environment, and in where they find etcd. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { createAuthority, generatePrivateKey } from '@cluster-apiserver/certificates';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { endProcess, isRunning } from '@cluster-apiserver/testkit/child-process';
 import { builtLauncher } from '@cluster-apiserver/testkit/built-launcher';
 import { withoutNamespaceObjects } from '@cluster-apiserver/testkit/without-namespace-objects';
 import { createEncryptionConfiguration } from '@cluster-apiserver/testkit/encryption-configuration';
@@ -144,7 +144,7 @@ export async function startReplicas({
     const front = spawn(process.execPath, [builtLauncher, 'front', home, `${port}`, ports.slice(0, -1).join(',')], {
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
-    cleanup.defer('front', () => ended(front, 'SIGKILL'));
+    cleanup.defer('front', () => endProcess(front, 'SIGKILL'));
     const url = `https://127.0.0.1:${port}`;
     await untilReady(url, { ca, token });
     return { all, front: url, issueServing, ca, token, userToken, encryption: Buffer.from(encryption), stop };
@@ -191,7 +191,7 @@ function replica({ port, directory, access }: Place, own: Own, flags: readonly s
       });
     },
     end: async (signal) => {
-      if (running) await ended(running, signal);
+      if (running) await endProcess(running, signal);
     },
     metric: async (name, labels = {}) => {
       const { body } = await request('GET', '/metrics');
@@ -213,15 +213,6 @@ const untilReady = (url: string, access: Credentials, running?: ChildProcess): P
     },
     startMs,
   );
-
-const isRunning = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode === null && signalCode === null;
-
-async function ended(child: ChildProcess, signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
-  if (!isRunning(child)) return;
-  const exit = once(child, 'exit');
-  child.kill(signal);
-  await exit;
-}
 
 /** Runs a test with three replicas on an etcd of their own. */
 export async function withThreeReplicas(

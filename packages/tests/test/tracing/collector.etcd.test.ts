@@ -1,11 +1,11 @@
 /** The real OpenTelemetry Collector, built by packages/toolchain/collector.mjs, accepts our traces. */
 import { expect, test } from '@jest/globals';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { CleanupStack } from '@cluster-apiserver/base';
+import { endProcess } from '@cluster-apiserver/testkit/child-process';
 import { until } from '@cluster-apiserver/testkit/until';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { freePorts } from '@cluster-apiserver/testkit/free-ports';
@@ -98,9 +98,5 @@ async function startCollector(endpoint: string, file: string): Promise<() => Pro
     if (collector.exitCode !== null) throw new Error(output);
     return output.includes('Everything is ready') || undefined;
   });
-  return async () => {
-    const exited = once(collector, 'exit');
-    collector.kill();
-    await exited;
-  };
+  return () => endProcess(collector);
 }
