@@ -53,12 +53,7 @@ async function others(): Promise<readonly number[]> {
 
 const get = (path: string): Promise<ApiResponse> => server.request('GET', path);
 const create = (path: string, object: object): Promise<ApiResponse> => server.request('POST', path, object);
-/** Of a path that may be answered without JSON. */
-const statusOf = async (path: string): Promise<unknown> => {
-  const response = await server.open('GET', path);
-  response.resume();
-  return response.statusCode;
-};
+const statusOf = (path: string): Promise<number> => server.statusOf('GET', path);
 const etagOf = async (path: string): Promise<unknown> => {
   const response = await server.open('GET', path);
   response.resume();
@@ -326,12 +321,8 @@ const heapBytes = (): number => {
   collectGarbage();
   return process.memoryUsage().heapUsed;
 };
-const seriesOf = async (group: string): Promise<string[]> => {
-  const response = await server.open('GET', '/metrics');
-  const lines: string[] = [];
-  for await (const line of readline.createInterface({ input: response })) if (line.includes(group)) lines.push(line);
-  return lines;
-};
+const seriesOf = async (group: string): Promise<string[]> =>
+  (await server.metricsPage()).split('\n').filter((line) => line.includes(group));
 
 const rounds = 1_000;
 /** Of each round. A kind that stayed would take five times as much; V8 and the other requests grow, too. */

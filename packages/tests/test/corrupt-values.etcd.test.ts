@@ -1,5 +1,4 @@
 /** Corrupt values in etcd: only pages that contain them fail, and neither logs nor responses quote them. */
-import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '@cluster-apiserver/testkit/until';
@@ -31,7 +30,7 @@ test('a page is served unless it contains an unreadable object', async () => {
   await until('the unreadable object', async () =>
     (await server.request('GET', all)).status === 500 ? true : undefined,
   );
-  expect(await text(await server.open('GET', '/metrics'))).toContain(
+  expect(await server.metricsPage()).toContain(
     'apiserver_watch_cache_unreadable_objects{group="",resource="serviceaccounts"} 1\n',
   );
   expect(namesIn(await listPage(1))).toEqual(['a']);

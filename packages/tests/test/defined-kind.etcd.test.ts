@@ -38,12 +38,7 @@ afterAll(async () => {
 const request = (...args: Parameters<AuditedServer['server']['request']>): Promise<ApiResponse> =>
   audited.server.request(...args);
 
-/** For paths whose response is no JSON. */
-async function statusOf(path: string): Promise<number | undefined> {
-  const response = await audited.server.open('GET', path);
-  response.resume();
-  return response.statusCode;
-}
+const statusOf = (path: string): Promise<number> => audited.server.statusOf('GET', path);
 
 describe('Audit events', () => {
   const completed = async (part: string): Promise<AuditEvent> =>
@@ -109,12 +104,8 @@ describe('Audit events', () => {
 });
 
 describe('Metrics and the log', () => {
-  const series = async (): Promise<string[]> => {
-    const response = await audited.server.open('GET', '/metrics');
-    const lines: string[] = [];
-    for await (const line of readline.createInterface(response)) if (line.includes('lamps')) lines.push(line);
-    return lines;
-  };
+  const series = async (): Promise<string[]> =>
+    (await audited.server.metricsPage()).split('\n').filter((line) => line.includes('lamps'));
 
   test('name group, version and resource', async () => {
     await request('GET', `${lamps}/missing`);

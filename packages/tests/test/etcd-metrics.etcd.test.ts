@@ -1,5 +1,4 @@
 /** Metrics of the etcd client and of the watch cache, scraped from a server after some failures. */
-import type { IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { CleanupStack } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
@@ -28,25 +27,15 @@ beforeAll(async () => {
   cleanup.defer('proxy', () => proxy.close());
   server = await serveKinds(kinds, { etcd: { ...etcd, endpoints: [proxy.endpoint] }, errorsExpected: true });
   cleanup.defer('server', () => server.close());
-  await until('the server to be ready', async () => {
-    const answer = await server.open('GET', '/readyz');
-    answer.resume();
-    return answer.statusCode === 200 || undefined;
-  });
+  await until('the server to be ready', async () => (await server.statusOf('GET', '/readyz')) === 200 || undefined);
   expect((await create('first')).status).toBe(201);
   expect((await server.request('GET', `${accounts}/first`)).status).toBe(200);
 }, slowTestMs);
 afterAll(() => cleanup.close(), slowTestMs);
 
-const textOf = async (answer: IncomingMessage): Promise<string> => {
-  let text = '';
-  for await (const piece of answer) text += String(piece);
-  return text;
-};
-const scrape = async (): Promise<string> => textOf(await server.open('GET', '/metrics'));
 /** Returns undefined if the series does not exist. */
 async function valueOf(series: string): Promise<number | undefined> {
-  const line = (await scrape()).split('\n').find((line) => line.startsWith(`${series} `));
+  const line = (await server.metricsPage()).split('\n').find((line) => line.startsWith(`${series} `));
   return line === undefined ? undefined : Number(line.slice(series.length + 1));
 }
 const create = (name: string) =>
@@ -97,7 +86,7 @@ test.each([
   'etcd_history_replaced_total',
   'apiserver_terminated_watchers_total',
 ])('%s exists before its first event', async (name) => {
-  expect(await scrape()).toContain(`# TYPE ${name} counter`);
+  expect(await server.metricsPage()).toContain(`# TYPE ${name} counter`);
 });
 
 test(

@@ -44,14 +44,9 @@ beforeAll(async () => {
 }, slowTestMs);
 afterAll(() => cleanup.close(), slowTestMs);
 
-const statusOf = async (server: TestServer, method: string, path: string, body?: object): Promise<number> => {
-  const response = await server.open(method, path, body);
-  response.resume();
-  return response.statusCode ?? 0;
-};
 const untilStatus = (path: string, wanted: number): Promise<true> =>
   until(`${path} answers ${wanted}`, async () => {
-    const found = await Promise.all([one, other].map((server) => statusOf(server, 'GET', path)));
+    const found = await Promise.all([one, other].map((server) => server.statusOf('GET', path)));
     return found.every((status) => status === wanted) || undefined;
   });
 const keysOf = async (etcd: RealEtcd): Promise<readonly string[]> => allKeys(etcd.endpoints[0] ?? '');
@@ -67,7 +62,7 @@ test('they are stored there, and replicas know each other', async () => {
 });
 
 test('a namespace is provisioned there, and its deletion takes the objects of the other etcd along', async () => {
-  expect(await statusOf(one, 'POST', `${all}/team/serviceaccounts`, { metadata: { name: 'robot' } })).toBe(201);
+  expect(await one.statusOf('POST', `${all}/team/serviceaccounts`, { metadata: { name: 'robot' } })).toBe(201);
   await untilStatus(`${all}/team`, 200);
   const { uid } = (await one.request('GET', `${all}/team`)).body.metadata;
   await one.request('DELETE', `${all}/team`);
@@ -76,7 +71,7 @@ test('a namespace is provisioned there, and its deletion takes the objects of th
   expect(keys.filter((key) => key.startsWith('/registry/serviceaccounts/team/'))).toEqual([]);
   expect(keys).toContain(`/registry/.own/ended/${uid}`);
   // Another one of this name is not the one that was ended.
-  expect(await statusOf(other, 'POST', `${all}/team/serviceaccounts`, { metadata: { name: 'robot' } })).toBe(201);
+  expect(await other.statusOf('POST', `${all}/team/serviceaccounts`, { metadata: { name: 'robot' } })).toBe(201);
 });
 
 test('a quota counts objects whose namespace is in the other etcd, and they need it, too', async () => {
@@ -92,7 +87,7 @@ test('a quota counts objects whose namespace is in the other etcd, and they need
       });
   };
   const create = (server: TestServer, name: string): Promise<number> =>
-    statusOf(server, 'POST', `${all}/limited/configmaps`, { metadata: { name } });
+    server.statusOf('POST', `${all}/limited/configmaps`, { metadata: { name } });
   await used(0);
   expect([await create(one, 'a'), await create(other, 'b')]).toEqual([201, 201]);
   await used(2);
@@ -112,7 +107,7 @@ test('a definition there is served by both, and its deletion takes its objects i
     return JSON.stringify(body['status']).includes('"type":"Established"') || undefined;
   });
   const lamp = { apiVersion: 'workshop.example/v1', kind: 'Lamp', metadata: { name: 'a' }, spec: { color: 'red' } };
-  expect(await statusOf(other, 'POST', lampsIn('lit'), lamp)).toBe(201);
+  expect(await other.statusOf('POST', lampsIn('lit'), lamp)).toBe(201);
   expect((await keysOf(main)).filter((key) => key.includes('/lamps/'))).toEqual([
     '/registry/workshop.example/lamps/lit/a',
   ]);

@@ -1,5 +1,4 @@
 /** Kinds that have an etcd of their own: events and a custom kind in one, and everything else in another. */
-import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
@@ -57,18 +56,8 @@ afterAll(async () => {
   await Promise.all([main.stop(), own.stop()]);
 }, slowTestMs);
 
-/** Also of responses without JSON. */
-async function statusOf(method: string, path: string, body?: object, of = server): Promise<number | undefined> {
-  const response: IncomingMessage = await of.open(method, path, body);
-  response.resume();
-  return response.statusCode;
-}
 const untilStatus = (path: string, wanted: number, of = server): Promise<true> =>
-  until(
-    `${path} answers ${wanted}`,
-    async () => (await statusOf('GET', path, undefined, of)) === wanted || undefined,
-    slowTestMs,
-  );
+  until(`${path} answers ${wanted}`, async () => (await of.statusOf('GET', path)) === wanted || undefined, slowTestMs);
 const create = async (path: string, object: object): Promise<KubeObject> => {
   const { status, body } = await server.request('POST', path, object);
   expect({ status, body }).toMatchObject({ status: 201 });
@@ -141,7 +130,7 @@ describe('while both etcds answer', () => {
     await create(dependentsIn('owned'), { ...rest, metadata: { ...metadata, name: 'independent' } });
     await server.request('DELETE', `${ownersIn('owned')}/owner`);
     await untilStatus(`${dependentsIn('owned')}/dependent`, 404);
-    expect(await statusOf('GET', `${dependentsIn('owned')}/independent`)).toBe(200);
+    expect(await server.statusOf('GET', `${dependentsIn('owned')}/independent`)).toBe(200);
   });
 
   test('a dependent is not taken for an orphan because its owner is in the other etcd', async () => {
@@ -167,7 +156,7 @@ describe('while both etcds answer', () => {
       const { body } = await server.request('GET', path);
       return body.metadata.deletionTimestamp;
     });
-    expect(await statusOf('GET', `${accountsIn('foreground')}/owner`)).toBe(200);
+    expect(await server.statusOf('GET', `${accountsIn('foreground')}/owner`)).toBe(200);
     await server.request('PATCH', path, { metadata: { finalizers: null } }, mergePatch);
     await untilStatus(`${accountsIn('foreground')}/owner`, 404);
   });
@@ -198,7 +187,7 @@ describe('while both etcds answer', () => {
   });
 
   test('metrics and health checks name both', async () => {
-    const metrics: string = await text(await server.open('GET', '/metrics'));
+    const metrics = await server.metricsPage();
     for (const id of ['etcd-0', 'etcd-1']) {
       expect(metrics).toMatch(new RegExp(`etcd_client_connections_total{storage_cluster_id="${id}"} [1-9]`));
       expect(metrics).toContain(`apiserver_watch_cache_revision_lag{storage_cluster_id="${id}"} `);
@@ -223,12 +212,12 @@ async function expectOutage(within: string, of = server): Promise<void> {
   }
   for (let count = 0; count < 20; count++) {
     const name = `robot-${count}`;
-    expect(await statusOf('POST', accountsIn(within), named(name), of)).toBe(201);
-    expect(await statusOf('GET', `${accountsIn(within)}/${name}`, undefined, of)).toBe(200);
-    expect(await statusOf('DELETE', `${accountsIn(within)}/${name}`, undefined, of)).toBe(200);
+    expect(await of.statusOf('POST', accountsIn(within), named(name))).toBe(201);
+    expect(await of.statusOf('GET', `${accountsIn(within)}/${name}`)).toBe(200);
+    expect(await of.statusOf('DELETE', `${accountsIn(within)}/${name}`)).toBe(200);
   }
-  expect(await statusOf('GET', '/readyz', undefined, of)).toBe(200);
-  expect(await text(await of.open('GET', '/metrics'))).toContain('etcd_unreachable{storage_cluster_id="etcd-1"} 1\n');
+  expect(await of.statusOf('GET', '/readyz')).toBe(200);
+  expect(await of.metricsPage()).toContain('etcd_unreachable{storage_cluster_id="etcd-1"} 1\n');
   const health = await of.open('GET', '/healthz');
   expect([health.statusCode, await text(health)]).toEqual([500, expect.stringContaining('[-]etcd-override-0 failed')]);
 }
@@ -262,7 +251,7 @@ describe('while the own etcd of some kinds', () => {
       }
       await untilStatus(`${lampsIn(within)}/kept`, 200);
       await untilStatus(`${all}/gone-${within}`, 404);
-      expect(await statusOf('DELETE', `${lampsIn(within)}/kept`)).toBe(200);
+      expect(await server.statusOf('DELETE', `${lampsIn(within)}/kept`)).toBe(200);
       await untilStatus('/healthz', 200);
     },
     slowTestMs,
@@ -287,7 +276,7 @@ describe('while the own etcd of some kinds', () => {
         await Promise.all(own.members.map((one) => one.start()));
       }
       await untilStatus(`${lampsIn(within)}/kept`, 200);
-      expect(await statusOf('DELETE', `${lampsIn(within)}/kept`)).toBe(200);
+      expect(await server.statusOf('DELETE', `${lampsIn(within)}/kept`)).toBe(200);
     },
     slowTestMs,
   );

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { basename, dirname } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { openHttps } from '@cluster-apiserver/testkit/https-request';
 import { CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { mastersGroup } from '@cluster-apiserver/gates';
@@ -26,6 +27,9 @@ export interface TestServer {
   /** Sends a request as administrator and returns the response when its headers have arrived. */
   open(method: string, path: string, body?: object | string, type?: string): Promise<IncomingMessage>;
   request(method: string, path: string, body?: object | string, type?: string): Promise<ApiResponse>;
+  /** Of a response that may be no JSON. */
+  statusOf(method: string, path: string, body?: object): Promise<number>;
+  metricsPage(): Promise<string>;
   /** Writes a file of the server. */
   write(path: string, content: string): Promise<void>;
   readonly etcd: RealEtcd;
@@ -128,16 +132,20 @@ export async function serveKinds(
     const headers = body ? { 'content-type': type } : {};
     return openHttps(`https://127.0.0.1:${server.port}${path}`, { agent, token, method, headers, body });
   };
+  const statusOf: TestServer['statusOf'] = async (...request) => {
+    const response = await open(...request);
+    response.resume();
+    return response.statusCode ?? 0;
+  };
   const close = async (): Promise<void> => {
     const failures: unknown[] = [];
     await cleanup.close((what, error) => failures.push(new Error(`closing the ${what} failed`, { cause: error })));
     if (failures.length > 0) throw new AggregateError(failures, failures.map(String).join('\n'));
   };
   const hasDefaultRoles = async (): Promise<true | undefined> => {
-    const response = await open('GET', '/readyz/poststarthook/rbac/bootstrap-roles');
-    response.resume();
+    const status = await statusOf('GET', '/readyz/poststarthook/rbac/bootstrap-roles');
     // The check does not exist if roles are not served.
-    return response.statusCode === 200 || response.statusCode === 404 || undefined;
+    return status === 200 || status === 404 || undefined;
   };
   isWaiting = !withoutDefaultRoles;
   if (isWaiting)
@@ -154,11 +162,11 @@ export async function serveKinds(
     open,
     request: async (...request) => {
       const response = await open(...request);
-      const pieces: Buffer[] = [];
-      for await (const piece of response) pieces.push(piece as Buffer);
       const warnings = response.headersDistinct.warning ?? [];
-      return { status: response.statusCode ?? 0, warnings, body: JSON.parse(Buffer.concat(pieces).toString()) };
+      return { status: response.statusCode ?? 0, warnings, body: JSON.parse(await text(response)) };
     },
+    statusOf,
+    metricsPage: async () => text(await open('GET', '/metrics')),
     write: files.write,
     etcd,
     logLines,

@@ -24,11 +24,8 @@ async function serve(): Promise<TestServer> {
   return server;
 }
 
-async function isLeading(server: TestServer): Promise<true | undefined> {
-  let text = '';
-  for await (const piece of await server.open('GET', '/metrics')) text += String(piece);
-  return text.includes('leader_election_master_status{name="controllers"} 1') || undefined;
-}
+const isLeading = async (server: TestServer): Promise<true | undefined> =>
+  (await server.metricsPage()).includes('leader_election_master_status{name="controllers"} 1') || undefined;
 
 test(
   'a replica that shuts down leaves the leadership to another while it still answers requests',

@@ -111,8 +111,7 @@ export async function serveAudited({
       });
     },
     metric: async (name) => {
-      const response = await server.open('GET', '/metrics');
-      const line = (await text(response)).split('\n').find((one) => one.startsWith(`${name} `));
+      const line = (await server.metricsPage()).split('\n').find((one) => one.startsWith(`${name} `));
       return line === undefined ? undefined : Number(line.slice(name.length));
     },
     close: async () => {

@@ -61,7 +61,7 @@ test.each([
   expect(events[0]?.auditID).toBe(auditId);
   const line = await findLine(`audit-ID="${auditId}"`);
   expect(line).toMatch(new RegExp(`"HTTP" verb="${verb}" URI="${target}.*srcIP="[^"]+" resp=${code}`));
-  const page = await text(await audited.server.open('GET', '/metrics'));
+  const page = await audited.server.metricsPage();
   expect(page).toMatch(new RegExp(`^apiserver_request_total\\{verb="${verb.toUpperCase()}",.*code="${code}"\\} `, 'm'));
 });
 

@@ -42,12 +42,7 @@ export const widgetDefinition = {
 };
 
 /** Resolves when they are served. */
-export async function defineWidgets(server: Pick<TestServer, 'open'>): Promise<void> {
-  const statusOf = async (method: string, path: string, body?: object): Promise<number | undefined> => {
-    const response = await server.open(method, path, body);
-    response.resume(); // until then its body is no JSON
-    return response.statusCode;
-  };
+export async function defineWidgets({ statusOf }: Pick<TestServer, 'statusOf'>): Promise<void> {
   await statusOf('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', widgetDefinition);
   const widgets = `/apis/${widgetGroup}/v1/widgets`;
   await until('the custom kind', async () => (await statusOf('GET', widgets)) === 200 || undefined);

@@ -25,17 +25,7 @@ import {
 
 const socketOf = (name: string): string => path.join(os.tmpdir(), `kms-${name}-${process.pid}.sock`);
 
-const statusOf = async (server: TestServer, path: string): Promise<number> => {
-  const answer = await server.open('GET', path);
-  answer.resume();
-  return answer.statusCode ?? 0;
-};
-
-const metricsOf = async (server: TestServer): Promise<string> => {
-  const pieces: Buffer[] = [];
-  for await (const piece of await server.open('GET', '/metrics')) pieces.push(piece as Buffer);
-  return Buffer.concat(pieces).toString();
-};
+const statusOf = (server: TestServer, path: string): Promise<number> => server.statusOf('GET', path);
 
 describe.each(['v1', 'v2'] as const)('a plugin of version %s', (version) => {
   let plugin: RealPlugin;
@@ -134,7 +124,7 @@ describe.each(['v1', 'v2'] as const)('a plugin of version %s', (version) => {
   test('has the metrics of kube-apiserver, with hashes of its key IDs', async () => {
     await createByOther();
     if (version === 'v1') await failToEncrypt();
-    const text = await metricsOf(server);
+    const text = await server.metricsPage();
     const service = version === 'v1' ? 'v1beta1' : 'v2';
     expect(text).toContain(
       `apiserver_envelope_encryption_kms_operations_latency_seconds_count{provider_name="vault",method_name="/${service}.KeyManagementService/Encrypt",grpc_status_code="OK"}`,

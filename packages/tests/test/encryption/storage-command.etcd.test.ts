@@ -102,11 +102,8 @@ async function defineThings(server: TestServer, versions: readonly object[]): Pr
 /** As soon as the kind is served. */
 async function createThing(server: TestServer, kept: string): Promise<void> {
   const thing = { apiVersion: 'example.com/v1', kind: 'Thing', metadata: { name: 'a' }, kept };
-  await until('the kind', async () => {
-    const response = await server.open('POST', '/apis/example.com/v1/things', thing);
-    response.resume();
-    return response.statusCode === 201 || undefined;
-  });
+  const create = (): Promise<number> => server.statusOf('POST', '/apis/example.com/v1/things', thing);
+  await until('the kind', async () => (await create()) === 201 || undefined);
 }
 
 async function changeThings(server: TestServer, versions: readonly object[]): Promise<void> {

@@ -1,7 +1,6 @@
 /** Request log lines of the whole server with a real etcd. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import https from 'node:https';
-import { buffer } from 'node:stream/consumers';
 import { openHttps, requestHttps } from '@cluster-apiserver/testkit/https-request';
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
@@ -199,8 +198,7 @@ describe('/statusz, /flagz and /', () => {
 });
 
 test('dropped lines are counted', async () => {
-  const response = await server.open('GET', '/metrics');
-  const text = (await buffer(response)).toString();
+  const text = await server.metricsPage();
   for (const reason of ['rate_limit', 'backlog', 'output_error'])
     expect(text).toMatch(new RegExp(`^apiserver_log_lines_omitted_total\\{reason="${reason}"\\} \\d+$`, 'm'));
 });

@@ -67,11 +67,7 @@ afterAll(() => cleanup.close(), slowTestMs);
 const request = (at: number, ...of: Parameters<TestServer['request']>): Promise<ApiResponse> =>
   (servers[at % servers.length] as TestServer).request(...of);
 const untilServed = (server: TestServer): Promise<true> =>
-  until('the kind', async () => {
-    const response = await server.open('GET', lamps);
-    response.resume();
-    return response.statusCode === 200 || undefined;
-  });
+  until('the kind', async () => (await server.statusOf('GET', lamps)) === 200 || undefined);
 
 function startMirror(): ChildProcess {
   const [from = '', to = ''] = [main.endpoints[0], own.endpoints[0]];

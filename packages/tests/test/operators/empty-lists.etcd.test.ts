@@ -25,11 +25,7 @@ const { status } = await server.request('POST', '/apis/apiextensions.k8s.io/v1/c
 });
 if (status !== 201) throw new Error('the definition was refused');
 const lamps = '/apis/workshop.example/v1/lamps';
-await until('the kind', async () => {
-  const response = await server.open('GET', lamps);
-  response.resume(); // until then its body is no JSON
-  return response.statusCode === 200 || undefined;
-});
+await until('the kind', async () => (await server.statusOf('GET', lamps)) === 200 || undefined);
 
 const apply = (name: string, spec: object) =>
   server.request(
