@@ -2,11 +2,11 @@ import type { SyncTask } from '@cluster-apiserver/base';
 import type { Path } from '@cluster-apiserver/model';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import {
+  anyValue,
   boolean,
   type Constraints,
   decodeInSteps,
   double,
-  anyValue,
   emptied,
   int64,
   intOrString,

@@ -23,6 +23,7 @@ export const mutatingAdmissionPolicyBinding = defineKind({
   kind: 'MutatingAdmissionPolicyBinding',
   plural: 'mutatingadmissionpolicybindings',
   singular: 'mutatingadmissionpolicybinding',
+  qualifiedFinalizers: false,
   description: 'Binds a MutatingAdmissionPolicy to requests and parameters, which enforces it.',
   fields,
   defaults: withBindingDefaults,

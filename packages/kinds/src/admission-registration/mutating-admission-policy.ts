@@ -72,6 +72,7 @@ export const mutatingAdmissionPolicy = defineKind({
   kind: 'MutatingAdmissionPolicy',
   plural: 'mutatingadmissionpolicies',
   singular: 'mutatingadmissionpolicy',
+  qualifiedFinalizers: false,
   description: 'Rules in CEL that change objects before they are stored. A binding enforces them.',
   fields,
   defaults: (policy) => ({ ...policy, spec: withPolicyDefaults(policy.spec) }),

@@ -45,6 +45,7 @@ export const mutatingWebhookConfiguration = defineKind({
   kind: 'MutatingWebhookConfiguration',
   plural: 'mutatingwebhookconfigurations',
   singular: 'mutatingwebhookconfiguration',
+  qualifiedFinalizers: false,
   description: 'Webhooks that accept or reject objects and may change them.',
   fields,
   defaults: (written) => (written.webhooks ? { ...written, webhooks: written.webhooks.map(withDefaults) } : written),

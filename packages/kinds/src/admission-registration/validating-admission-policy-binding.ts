@@ -33,6 +33,7 @@ export const validatingAdmissionPolicyBinding = defineKind({
   kind: 'ValidatingAdmissionPolicyBinding',
   plural: 'validatingadmissionpolicybindings',
   singular: 'validatingadmissionpolicybinding',
+  qualifiedFinalizers: false,
   description: 'Binds a ValidatingAdmissionPolicy to requests and parameters, which enforces it.',
   fields,
   defaults: withBindingDefaults,

@@ -124,6 +124,7 @@ export const validatingAdmissionPolicy = defineKind({
   kind: 'ValidatingAdmissionPolicy',
   plural: 'validatingadmissionpolicies',
   singular: 'validatingadmissionpolicy',
+  qualifiedFinalizers: false,
   description: 'Rules in CEL that accept or reject objects without changing them. A binding enforces them.',
   fields,
   fieldSubresources: [

@@ -34,6 +34,7 @@ export const validatingWebhookConfiguration = defineKind({
   kind: 'ValidatingWebhookConfiguration',
   plural: 'validatingwebhookconfigurations',
   singular: 'validatingwebhookconfiguration',
+  qualifiedFinalizers: false,
   description: 'Webhooks that accept or reject objects without changing them.',
   fields,
   defaults: (written) =>

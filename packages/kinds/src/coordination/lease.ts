@@ -31,6 +31,7 @@ export const lease = defineKind({
   kind: 'Lease',
   plural: 'leases',
   singular: 'lease',
+  qualifiedFinalizers: false,
   description: 'Says who holds something that only one may hold, and until when.',
   fields,
   createOnUpdate: true,

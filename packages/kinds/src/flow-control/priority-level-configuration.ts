@@ -160,8 +160,7 @@ function validateLimited(
   } else if (type === 'Queue') {
     if (queuing) validateQueuing(queuing, at.at('queuing'));
     else at.at('queuing').required('must not be empty if limited.limitResponse.type is Limited');
-  } else if (type === '') at.at('type').required();
-  else at.at('type').notSupported(type, ['Queue', 'Reject']);
+  } else at.at('type').notSupported(type, ['Queue', 'Reject']);
   requirePercent(lendablePercent, problems.at('lendablePercent'));
   requireCount(borrowingLimitPercent, problems.at('borrowingLimitPercent'), `if specified, ${notNegative}`);
 }

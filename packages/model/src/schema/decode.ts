@@ -315,7 +315,7 @@ export class Decoder {
     );
   }
 
-  /** A null that validation refuses, for it has no other type than one that the schema wants. */
+  /** A null is kept where the schema wants a type: validation refuses it. */
   #nullOf({ type }: Schema): null | undefined {
     return this.#keepsNulls && type !== 'any' ? null : undefined;
   }

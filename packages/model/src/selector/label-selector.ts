@@ -130,7 +130,9 @@ function parse(text: string): LabelSelector {
   requireFewCharacters('labelSelector', text);
   const tokens = new Tokens(text);
   const requirements: LabelRequirement[] = [];
-  if (tokens.peek() === undefined) return { requirements };
+  const first = tokens.peek();
+  if (first === undefined) return { requirements };
+  if (!beginsTerm(first)) throw unexpectedToken(first, "!, identifier, or 'end of string'");
   let terms = 0;
   for (;;) {
     const requirement = validateRequirement(readRequirement(tokens));
@@ -141,8 +143,8 @@ function parse(text: string): LabelSelector {
       return {
         requirements: requirements.sort((left, right) => (left.key < right.key ? -1 : left.key > right.key ? 1 : 0)),
       };
-    if (next !== ',') throw unexpectedToken(next, "',' or the end");
-    if (tokens.peek() === undefined) throw unexpectedToken(undefined, 'a key');
+    if (next !== ',') throw unexpectedToken(next, "',' or 'end of string'");
+    if (!beginsTerm(tokens.peek())) throw unexpectedToken(tokens.peek(), "identifier after ','");
   }
 }
 
@@ -179,10 +181,13 @@ class Tokens {
 
 const symbols = new Set(['==', '!=', '=', '!', '(', ')', ',', '<', '>']);
 
+const isWord = (token: string | undefined): token is string => token !== undefined && !symbols.has(token);
+const beginsTerm = (token: string | undefined): boolean => token === '!' || isWord(token);
+
 function readRequirement(tokens: Tokens): LabelRequirement {
   const first = tokens.take();
-  if (first === '!') return { key: expectWord(tokens.take(), 'a key'), operator: 'absent', values: [] };
-  const key = expectWord(first, 'a key');
+  if (first === '!') return { key: expectWord(tokens.take()), operator: 'absent', values: [] };
+  const key = expectWord(first);
   const operator = tokens.peek();
   switch (operator) {
     case undefined:
@@ -202,7 +207,7 @@ function readRequirement(tokens: Tokens): LabelRequirement {
       tokens.take();
       return { key, operator, values: readValues(tokens) };
     default:
-      throw unexpectedToken(operator, "'in', 'notin', '=', '==', '!=', '>' or '<'");
+      throw unreadableRequirement(`found '${operator}', expected: in, notin, =, ==, !=, gt, lt`);
   }
 }
 
@@ -211,49 +216,52 @@ function readValue(tokens: Tokens): string {
   tokens.take();
   const value = tokens.peek();
   if (value === undefined || value === ',') return '';
-  if (symbols.has(value)) throw unexpectedToken(value, 'a value');
-  tokens.take();
-  return value;
+  return expectWord(tokens.take());
 }
 
 function readValues(tokens: Tokens): string[] {
-  if (tokens.take() !== '(') throw unexpectedToken(tokens.peek(), "'('");
+  const begin = tokens.take();
+  if (begin !== '(') throw unreadableRequirement(`found '${begin ?? ''}' expected: '('`);
   const values: string[] = [];
   for (;;) {
     const value = tokens.peek();
     if (value === ',' || value === ')') values.push('');
-    else values.push(expectWord(tokens.take(), 'a value'));
+    else values.push(expectWord(tokens.take(), "',', ')' or identifier"));
     const next = tokens.take();
     if (next === ')') return [...new Set(values)];
-    if (next !== ',') throw unexpectedToken(next, "',' or ')'");
+    if (next !== ',') throw unreadableRequirement(`found '${next ?? ''}', expected: ',' or ')'`);
   }
 }
 
-function expectWord(token: string | undefined, wanted: string): string {
-  if (token === undefined || symbols.has(token)) throw unexpectedToken(token, wanted);
+function expectWord(token: string | undefined, wanted = 'identifier'): string {
+  if (!isWord(token)) throw unreadableRequirement(`found '${token ?? ''}', expected: ${wanted}`);
   return token;
 }
 
+/** In the words of kube-apiserver. */
 const unexpectedToken = (token: string | undefined, wanted: string): SelectorSyntaxError =>
-  new SelectorSyntaxError(`unable to parse requirement: found '${token ?? ''}', expected: ${wanted}`);
+  new SelectorSyntaxError(`found '${token ?? ''}', expected: ${wanted}`);
+const unreadableRequirement = (problem: string): SelectorSyntaxError =>
+  new SelectorSyntaxError(`unable to parse requirement: ${problem}`);
 
 function validateRequirement(requirement: LabelRequirement): LabelRequirement {
   const { key, operator, values } = requirement;
-  const [badKey] = qualifiedName(key);
-  if (badKey) throw new SelectorSyntaxError(`key: Invalid value: ${JSON.stringify(key)}: ${badKey}`);
+  const problems = problemsOf('<nil>', key, qualifiedName(key));
   if (operator === 'gt' || operator === 'lt') {
-    if (parseInt64(values[0]) === undefined)
-      throw new SelectorSyntaxError(
-        `values[0]: Invalid value: ${JSON.stringify(values[0])}: for 'Gt', 'Lt' operators, the value must be an integer that a label can have`,
-      );
-    return requirement;
-  }
-  for (const [index, value] of values.entries()) {
-    const [bad] = labelValueRule(value);
-    if (bad) throw new SelectorSyntaxError(`values[${index}][${key}]: Invalid value: ${JSON.stringify(value)}: ${bad}`);
-  }
+    // Which a label can have, too.
+    const isInteger = parseInt64(values[0]) !== undefined;
+    if (!isInteger)
+      problems.push(...problemsOf('values[0]', values[0], ["for 'Gt', 'Lt' operators, the value must be an integer"]));
+  } else
+    for (const [index, value] of values.entries())
+      problems.push(...problemsOf(`values[${index}][${key}]`, value, labelValueRule(value)));
+  if (problems.length > 0)
+    throw unreadableRequirement(problems.length === 1 ? problems.join() : `[${problems.join(', ')}]`);
   return requirement;
 }
+
+const problemsOf = (place: string, text: string, problems: readonly string[]): string[] =>
+  problems.length === 0 ? [] : [`${place}: Invalid value: ${JSON.stringify(text)}: ${problems.join('; ')}`];
 
 const fieldOperators: ReadonlyMap<string, SetRequirement['operator']> = new Map([
   ['In', 'in'],

@@ -84,6 +84,29 @@ describe('labels', () => {
     expect(() => parseLabelSelector(selector)).toThrow(SelectorSyntaxError);
   });
 
+  test.each([
+    [',a', "found ',', expected: !, identifier, or 'end of string'"],
+    ['a=v,', "found '', expected: identifier after ','"],
+    ['a=b c', "found 'c', expected: ',' or 'end of string'"],
+    ['!', "unable to parse requirement: found '', expected: identifier"],
+    ['a=(b)', "unable to parse requirement: found '(', expected: identifier"],
+    ['a b', "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"],
+    ['a in b', "unable to parse requirement: found 'b' expected: '('"],
+    ['a in (', "unable to parse requirement: found '', expected: ',', ')' or identifier"],
+    ['a in (b c)', "unable to parse requirement: found 'c', expected: ',' or ')'"],
+    ['/x', 'unable to parse requirement: <nil>: Invalid value: "/x": prefix part must be non-empty'],
+    [
+      `a>${'9'.repeat(20)}`,
+      `unable to parse requirement: values[0]: Invalid value: "${'9'.repeat(20)}": for 'Gt', 'Lt' operators, the value must be an integer`,
+    ],
+    [
+      `/x in (a,${'b'.repeat(64)})`,
+      `unable to parse requirement: [<nil>: Invalid value: "/x": prefix part must be non-empty, values[1][/x]: Invalid value: "${'b'.repeat(64)}": must be no more than 63 bytes]`,
+    ],
+  ])('%s is refused in the words of kube-apiserver', (selector, message) => {
+    expect(() => parseLabelSelector(selector)).toThrow(new SelectorSyntaxError(message));
+  });
+
   const many = (count: number, term: (n: number) => string): string =>
     Array.from({ length: count }, (_, n) => term(n)).join(',');
 

@@ -65,6 +65,15 @@ test.each<[keyof typeof rules, string, boolean]>([
   expect(rules[rule](name).length === 0).toBe(taken);
 });
 
+test.each<[keyof typeof rules, string, string]>([
+  ['dnsLabel', 'a.b', 'must not contain dots'],
+  ['dnsLabel', 'A.b', 'a lowercase RFC 1123 label must consist of'],
+  ['dnsLabel', `a.${'b'.repeat(63)}`, 'must be no more than 63 characters, must not contain dots'],
+  ['qualifiedName', 'a/b/c', 'a valid label key must consist of'],
+])('%s: %j is refused because it %s', (rule, name, why) => {
+  expect(rules[rule](name).join(', ')).toContain(why);
+});
+
 test('a long name that fails at its end is rejected in time', () => {
   expect(dnsSubdomain(`${'a'.repeat(100_000)}!`).length).toBeGreaterThan(0);
   expect(qualifiedName('a-'.repeat(50_000)).length).toBeGreaterThan(0);

@@ -33,7 +33,9 @@ export const dnsLabel: NameRule = (name) =>
   collectProblems(
     isLonger(name, 63) && tooLong(63),
     !labelForm.test(name) &&
-      `a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '${label}')`,
+      (matchesSubdomain(name)
+        ? 'must not contain dots'
+        : `a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '${label}')`),
   );
 
 /** A label that begins with a letter, as versions do. */
@@ -93,7 +95,7 @@ export const qualifiedName: NameRule = (name) => {
   const slash = name.indexOf('/');
   if (slash !== name.lastIndexOf('/')) {
     return [
-      `a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '${qualifiedPart}') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+      `a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '${qualifiedPart}') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
     ];
   }
   const part = name.slice(slash + 1);
