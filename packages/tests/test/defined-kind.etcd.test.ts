@@ -220,7 +220,7 @@ describe('An object', () => {
     [{ kind: 1, apiVersion: 2 }, ['patch: Invalid value: "": kind: cannot be changed to 1 in version 2']],
     [
       { kind: { toString: 1 } },
-      ['patch: Invalid value: "": kind: cannot be changed to {"toString":1} in version "workshop.example/v1"'],
+      ['patch: Invalid value: "": kind: cannot be changed to {} in version "workshop.example/v1"'],
     ],
     [{ apiVersion: {} }, ['patch: Invalid value: "": kind: cannot be changed to Lamp in version {}']],
   ])('cannot become one of another kind or version: %j', async (changed, causes) => {
