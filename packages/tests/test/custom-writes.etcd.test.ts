@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
+import { requestHttps } from '@cluster-apiserver/testkit/https-request';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type ApiResponse, serveKinds, type TestServer } from './serve-kinds.ts';
 
@@ -177,5 +178,18 @@ describe('The scale', () => {
     const refused = await create('v2', { spec });
     expect(refused).toMatchObject({ status: 422, body: { details: { causes: expect.anything() } } });
     expect(JSON.stringify(refused.body)).toContain(JSON.stringify(`Invalid value: 0: ${problem}`).slice(1, -1));
+  });
+
+  test.each([
+    [0, [null, 0]],
+    [2, [2, 0]],
+  ])('of %i bulbs is a row', async (bulbs, cells) => {
+    await create('v1', { spec: { bulbs } });
+    const response = await requestHttps(`${server.url}${lamps('v2')}/${name}/scale`, {
+      ca: server.certificate,
+      token: server.token,
+      headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' },
+    });
+    expect(JSON.parse(response.text)).toMatchObject({ rows: [{ cells: [name, ...cells, expect.any(String)] }] });
   });
 });

@@ -52,7 +52,8 @@ const scaleForm: EncodableKind = {
       name: 'Desired',
       description: 'Number of desired replicas',
       type: 'integer',
-      value: (scale) => numberAt(scale, ['spec', 'replicas']) ?? 0,
+      // A Scale does not show that none are wanted.
+      value: (scale) => numberAt(scale, ['spec', 'replicas']) ?? null,
     },
     {
       name: 'Available',
