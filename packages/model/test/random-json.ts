@@ -1,17 +1,19 @@
 import { type Random, setOwn } from '@cluster-apiserver/base';
 
-/** Small values over few names, so that random patches meet what is there; the names are those that go wrong elsewhere. */
-
 /** A hundred thousand rounds take seconds, and minutes on a machine that is busy with other things. */
 export const patienceMs = 300_000;
 
-const names = ['a', 'b', '', '0', '1', '-', 'a/b', '~', '__proto__', 'constructor', 'length'];
+/** All that generators ask for. */
+export type Draws = Pick<Random, 'below'>;
 
-export const oneOf = <T>(random: Random, choices: readonly T[]): T => choices[random.below(choices.length)] as T;
+/** Those that go wrong elsewhere. */
+export const names = ['a', 'b', '', '0', '1', '-', 'a/b', '~', '__proto__', 'constructor', 'length'];
 
-export const randomName = (random: Random): string => oneOf(random, names);
+export const oneOf = <T>(random: Draws, choices: readonly T[]): T => choices[random.below(choices.length)] as T;
 
-export function randomValue(random: Random, depth: number): unknown {
+export const randomName = (random: Draws): string => oneOf(random, names);
+
+function randomValue(random: Draws, depth: number): unknown {
   switch (random.below(depth > 0 ? 9 : 6)) {
     case 0:
       return null;
@@ -30,7 +32,7 @@ export function randomValue(random: Random, depth: number): unknown {
   }
 }
 
-export function randomMap(random: Random, depth: number): Record<string, unknown> {
+export function randomMap(random: Draws, depth: number): Record<string, unknown> {
   const map: Record<string, unknown> = {};
   for (let left = random.below(4); left > 0; left--) setOwn(map, randomName(random), randomValue(random, depth));
   return map;

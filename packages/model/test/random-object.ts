@@ -1,13 +1,13 @@
-import { type Random, setOwn } from '@cluster-apiserver/base';
+import { setOwn } from '@cluster-apiserver/base';
 import { rawNumber } from '../src/json/raw-number.ts';
 import type { ObjectSchema, Schema } from '../src/schema/schema.ts';
-import { oneOf, randomMap, randomName } from './random-json.ts';
+import { type Draws, oneOf, randomMap, randomName } from './random-json.ts';
 
 /**
  * An object of a form as parsed JSON: each field that has a number there or not, and each value one of those that go
  * wrong elsewhere.
  */
-export function randomObject(random: Random, schema: ObjectSchema, size = { left: sizeMax }): Record<string, unknown> {
+export function randomObject(random: Draws, schema: ObjectSchema, size = { left: sizeMax }): Record<string, unknown> {
   const object: Record<string, unknown> = {};
   for (const field of schema.fields.values())
     if (field.number !== undefined && size.left-- > 0 && random.below(3) > 0)
@@ -20,7 +20,7 @@ export function randomObject(random: Random, schema: ObjectSchema, size = { left
 const sizeMax = 1_000;
 type Size = Parameters<typeof randomObject>[2];
 
-const randomValue = (random: Random, schema: Schema, size: Size, itemsMin = 0): unknown =>
+const randomValue = (random: Draws, schema: Schema, size: Size, itemsMin = 0): unknown =>
   schema.type === 'list'
     ? Array.from({ length: itemsMin + random.below(4) }, () => randomOf(random, schema.items, size))
     : randomOf(random, schema, size);
@@ -32,7 +32,7 @@ const integers = {
 };
 const seconds = ['0000-01-01T00:00:00', '0001-01-01T00:00:01', '1970-01-01T00:00:00', '9999-12-31T23:59:59'];
 
-function randomOf(random: Random, schema: Schema, size: Size): unknown {
+function randomOf(random: Draws, schema: Schema, size: Size): unknown {
   switch (schema.type) {
     case 'string':
       return oneOf(random, texts);

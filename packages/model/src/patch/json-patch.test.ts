@@ -1,9 +1,22 @@
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
-import { runSync, type Random, seededRandom } from '@cluster-apiserver/base';
+import { requireValue, runSync } from '@cluster-apiserver/base';
 import { repetitions } from '@cluster-apiserver/testkit/soak';
+import {
+  type Arbitrary,
+  array,
+  assert,
+  boolean,
+  constant,
+  constantFrom,
+  nat,
+  oneof,
+  property,
+  record,
+} from 'fast-check';
+import { anyMap, anyName, anyValue } from '../../test/any-json.ts';
 import { patchedByModel } from '../../test/json-patch-model.ts';
-import { oneOf, patienceMs, randomMap, randomName, randomValue } from '../../test/random-json.ts';
+import { names, patienceMs } from '../../test/random-json.ts';
 import { parseJson } from '../json/json.ts';
 import { PatchFailedError, PatchFormError, TooManyOperationsError } from './errors.ts';
 import { applyJsonPatch, readJsonPatch } from './json-patch.ts';
@@ -197,20 +210,20 @@ describe(`${rounds} random patches`, () => {
   test(
     'do what the model does, and leave the document and the patch as they were',
     () => {
-      const random = seededRandom(6902);
       let successes = 0;
-      for (let round = 0; round < rounds; round++) {
-        const document = randomMap(random, 2);
-        const operations = Array.from({ length: 1 + random.below(3) }, () => randomOperation(random, document));
-        const before = [JSON.stringify(document), JSON.stringify(operations)];
-        const expected = patchedByModel(document, operations);
-        const actual = outcome(document, operations);
-        if (!isDeepStrictEqual(actual, expected))
-          throw new Error(`${before.join(' ')}: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`);
-        if (JSON.stringify(document) !== before[0] || JSON.stringify(operations) !== before[1])
-          throw new Error(`${before.join(' ')}: changed in place`);
-        if (actual) successes += 1;
-      }
+      assert(
+        property(anyMap, array(anyOperation, { minLength: 1, maxLength: 3 }), (document, chosen) => {
+          const operations = chosen.map((one) => operationOn(document, one));
+          const before = JSON.stringify([document, operations]);
+          const expected = patchedByModel(document, operations);
+          const actual = outcome(document, operations);
+          if (!isDeepStrictEqual(actual, expected))
+            throw new Error(`${before}: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`);
+          if (JSON.stringify([document, operations]) !== before) throw new Error(`${before}: changed in place`);
+          if (actual) successes += 1;
+        }),
+        { numRuns: rounds, seed: 6902 },
+      );
       expect(successes).toBeGreaterThan(rounds / 4); // else most patches would only have shown that they fail
     },
     patienceMs,
@@ -225,26 +238,37 @@ describe(`${rounds} random patches`, () => {
     }
   }
 
-  function randomOperation(random: Random, document: unknown): Record<string, unknown> {
-    const op = oneOf(random, ['add', 'add', 'replace', 'remove', 'move', 'copy', 'test']);
-    const path = randomPointer(random, document);
-    const from = randomPointer(random, document);
-    const value = op === 'test' && random.below(3) > 0 ? valueAt(document, path) : randomValue(random, 2);
+  /** A number is one of the members that are there, most of the time; a name may be of none. */
+  const anySteps = array(oneof({ weight: 5, arbitrary: nat(7) }, { weight: 1, arbitrary: anyName }), { maxLength: 4 });
+  type Steps = readonly (number | string)[];
+
+  const anyOperation = record({
+    op: constantFrom('add', 'add', 'replace', 'remove', 'move', 'copy', 'test'),
+    path: anySteps,
+    from: anySteps,
+    value: anyValue,
+    isHeld: oneof(constant(true), boolean()),
+  });
+  type Operation = typeof anyOperation extends Arbitrary<infer T> ? T : never;
+
+  function operationOn(document: unknown, { op, isHeld, ...given }: Operation): Record<string, unknown> {
+    const [path, from] = [pointerTo(document, given.path), pointerTo(document, given.from)];
     if (op === 'remove') return { op, path };
-    return op === 'move' || op === 'copy' ? { op, from, path } : { op, path, value };
+    if (op === 'move' || op === 'copy') return { op, from, path };
+    return { op, path, value: op === 'test' && isHeld ? valueAt(document, path) : given.value };
   }
 
-  /** Follows existing members most of the time, and others sometimes. */
-  function randomPointer(random: Random, document: unknown): string {
+  /** Ends at what has no members. */
+  function pointerTo(document: unknown, steps: Steps): string {
     let pointer = '';
     let value = document;
-    while (random.below(5) > 0) {
+    for (const step of steps) {
       if (typeof value !== 'object' || value === null) break;
       const known = Object.keys(value);
-      const astray = known.length === 0 || random.below(6) === 0;
-      const step = astray ? randomName(random) : oneOf(random, known);
-      pointer += `/${step.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-      value = Object.hasOwn(value, step) ? (value as Record<string, unknown>)[step] : undefined;
+      const all = known.length > 0 ? known : names;
+      const name = typeof step === 'string' ? step : requireValue(all[step % all.length]);
+      pointer += `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+      value = Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;
     }
     return pointer;
   }

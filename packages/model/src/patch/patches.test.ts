@@ -1,9 +1,23 @@
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
-import { type Random, seededRandom } from '@cluster-apiserver/base';
 import { repetitions } from '@cluster-apiserver/testkit/soak';
+import {
+  type Arbitrary,
+  assert,
+  boolean as anyBoolean,
+  constant,
+  constantFrom,
+  dictionary,
+  oneof,
+  property,
+  record,
+  shuffledSubarray,
+  tuple,
+  uniqueArray,
+} from 'fast-check';
+import { anyMap, anyValue } from '../../test/any-json.ts';
 import { mergedByModel, ModelRefusal, strategicModel } from '../../test/merge-models.ts';
-import { oneOf, patienceMs, randomMap, randomValue } from '../../test/random-json.ts';
+import { patienceMs } from '../../test/random-json.ts';
 import { boolean, jsonField, list, object, string, stringMap } from '../schema/schema.ts';
 import { applyMergePatch } from './merge-patch.ts';
 import { PatchFormError } from './errors.ts';
@@ -53,15 +67,16 @@ describe('merge patch', () => {
 test(
   `${rounds} random merge patches do what the definition says`,
   () => {
-    const random = seededRandom(7386);
-    for (let round = 0; round < rounds; round++) {
-      const [target, patch] = [randomMap(random, 3), randomValue(random, 3)];
-      const before = JSON.stringify([target, patch]);
-      const [actual, expected] = [applyMergePatch(target, patch), mergedByModel(target, patch)];
-      if (!isDeepStrictEqual(actual, expected))
-        throw new Error(`${before}: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`);
-      if (JSON.stringify([target, patch]) !== before) throw new Error(`${before}: changed in place`);
-    }
+    assert(
+      property(anyMap, anyValue, (target, patch) => {
+        const before = JSON.stringify([target, patch]);
+        const [actual, expected] = [applyMergePatch(target, patch), mergedByModel(target, patch)];
+        if (!isDeepStrictEqual(actual, expected))
+          throw new Error(`${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`);
+        if (JSON.stringify([target, patch]) !== before) throw new Error('changed in place');
+      }),
+      { numRuns: rounds, seed: 7386 },
+    );
   },
   patienceMs,
 );
@@ -278,19 +293,20 @@ describe('strategic merge patch', () => {
   test(
     `${rounds} random patches do what the model does`,
     () => {
-      const random = seededRandom(5);
       const form = { labels: 'map', inner: { a: 'whole', b: 'whole' }, entries: 'named', words: 'set' } as const;
       let successes = 0;
-      for (let round = 0; round < rounds; round++) {
-        const [target, patch] = [randomTarget(random), randomPatch(random)];
-        const before = JSON.stringify([target, patch]);
-        const actual = refused(PatchFormError, () => applyStrategicMergePatch(schema, target, patch));
-        const expected = refused(ModelRefusal, () => strategicModel(form, target, patch));
-        if (!isDeepStrictEqual(actual, expected))
-          throw new Error(`${before}: ${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`);
-        if (JSON.stringify([target, patch]) !== before) throw new Error(`${before}: changed in place`);
-        if (actual !== 'refused') successes += 1;
-      }
+      assert(
+        property(anyTarget, anyPatch, (target, patch) => {
+          const before = JSON.stringify([target, patch]);
+          const actual = refused(PatchFormError, () => applyStrategicMergePatch(schema, target, patch));
+          const expected = refused(ModelRefusal, () => strategicModel(form, target, patch));
+          if (!isDeepStrictEqual(actual, expected))
+            throw new Error(`${JSON.stringify(actual)} instead of ${JSON.stringify(expected)}`);
+          if (JSON.stringify([target, patch]) !== before) throw new Error('changed in place');
+          if (actual !== 'refused') successes += 1;
+        }),
+        { numRuns: rounds, seed: 5 },
+      );
       expect(successes).toBeGreaterThan(rounds / 2);
     },
     patienceMs,
@@ -306,54 +322,65 @@ describe('strategic merge patch', () => {
   }
 
   const letters = ['a', 'b', 'c', 'd'];
-  const some = (random: Random): string[] => {
-    const turn = random.below(letters.length);
-    return [...letters.slice(turn), ...letters.slice(0, turn)].filter(() => random.below(2) === 0);
-  };
-  const smallMap = (random: Random, values: readonly unknown[]): Record<string, unknown> =>
-    Object.fromEntries(some(random).map((key) => [key, oneOf(random, values)]));
+  const letter = constantFrom(...letters);
+  const some = shuffledSubarray(letters);
+  const smallMap = (...values: readonly (string | null)[]): Arbitrary<object> =>
+    dictionary(letter, constantFrom(...values), { maxKeys: letters.length, noNullPrototype: true });
 
-  function randomTarget(random: Random): Record<string, unknown> {
-    const members = {
-      flag: random.below(2) === 0,
-      labels: smallMap(random, ['1', '2']),
-      inner: smallMap(random, ['1', '2']),
-      entries: some(random).map((name) => ({ name, value: oneOf(random, ['1', '2']) })),
-      words: some(random),
-      whole: some(random),
-    };
-    return Object.fromEntries(Object.entries(members).filter(() => random.below(4) > 0));
-  }
-
-  function randomPatch(random: Random): Record<string, unknown> {
-    const rarely = (value: unknown, name: string): object => (random.below(8) === 0 ? { [name]: value } : {});
-    const mapPatch = (): unknown => ({
-      ...smallMap(random, ['1', '2', null]),
-      ...rarely(oneOf(random, ['replace', 'delete', 'merge', 'bogus']), '$patch'),
-      ...rarely(letters, '$retainKeys'),
-    });
-    const entryPatch = (name: string): unknown => ({
-      ...(random.below(40) > 0 && { name }),
-      ...(random.below(2) === 0 && { value: oneOf(random, ['1', '3', null]) }),
-      ...rarely(oneOf(random, ['delete', 'delete', 'delete', 'replace', 'bogus']), '$patch'),
-    });
-    const members: Readonly<Record<string, () => unknown>> = {
-      flag: () => oneOf(random, [true, null]),
-      labels: () => oneOf(random, [mapPatch(), mapPatch(), null, 'x']),
-      inner: mapPatch,
-      entries: () => oneOf(random, [some(random).map(entryPatch), some(random).map(entryPatch), null]),
-      words: () => [...some(random), ...(random.below(2) === 0 ? some(random) : [])],
-      whole: () => some(random),
-      '$setElementOrder/entries': () => (random.below(9) > 0 ? named(...some(random)) : 'x'),
-      '$setElementOrder/words': () => some(random),
-      '$deleteFromPrimitiveList/words': () => some(random),
-      $retainKeys: () => oneOf(random, [['labels', 'inner', 'entries', 'words', 'whole', 'flag'], ['labels'], 'x']),
-      $patch: () => oneOf(random, ['merge', 'replace', 'delete', 'bogus']),
-    };
-    return Object.fromEntries(
-      Object.entries(members)
-        .filter(([name]) => random.below(name.startsWith('$') ? 20 : 2) === 0)
-        .map(([name, member]) => [name, member()]),
+  type Members = Readonly<Record<string, Arbitrary<unknown>>>;
+  const merged = (parts: readonly Arbitrary<object>[]): Arbitrary<Record<string, unknown>> =>
+    tuple(...parts).map((all) => Object.assign({}, ...all));
+  /** The members are there in one of so many objects, each for itself. */
+  const oneIn = (times: number, members: Members): Arbitrary<object>[] =>
+    Object.entries(members).map(([name, member]) =>
+      oneof(
+        { weight: times - 1, arbitrary: constant({}) },
+        { weight: 1, arbitrary: member.map((value) => ({ [name]: value })) },
+      ),
     );
-  }
+  /** At most one of each name. */
+  const entriesOf = (one: Arbitrary<Record<string, unknown>>): Arbitrary<unknown[]> =>
+    uniqueArray(one, { maxLength: letters.length, selector: (given) => given['name'] ?? given });
+
+  const anyTarget = record(
+    {
+      flag: anyBoolean(),
+      labels: smallMap('1', '2'),
+      inner: smallMap('1', '2'),
+      entries: entriesOf(record({ name: letter, value: constantFrom('1', '2') }, { noNullPrototype: true })),
+      words: some,
+      whole: some,
+    },
+    { requiredKeys: [], noNullPrototype: true },
+  );
+
+  const mapPatch = merged([
+    smallMap('1', '2', null),
+    ...oneIn(8, { $patch: constantFrom('replace', 'delete', 'merge', 'bogus'), $retainKeys: constant(letters) }),
+  ]);
+  const entryPatch = merged([
+    oneof({ weight: 39, arbitrary: letter.map((name) => ({ name })) }, { weight: 1, arbitrary: constant({}) }),
+    ...oneIn(2, { value: constantFrom('1', '3', null) }),
+    ...oneIn(8, { $patch: constantFrom('delete', 'delete', 'delete', 'replace', 'bogus') }),
+  ]);
+  const anyPatch = merged([
+    ...oneIn(2, {
+      flag: constantFrom(true, null),
+      labels: oneof({ weight: 2, arbitrary: mapPatch }, { weight: 2, arbitrary: constantFrom(null, 'x') }),
+      inner: mapPatch,
+      entries: oneof({ weight: 2, arbitrary: entriesOf(entryPatch) }, { weight: 1, arbitrary: constant(null) }),
+      words: tuple(some, oneof(constant([]), some)).map((both) => both.flat()),
+      whole: some,
+    }),
+    ...oneIn(20, {
+      '$setElementOrder/entries': oneof(
+        { weight: 8, arbitrary: some.map((names) => named(...names)) },
+        { weight: 1, arbitrary: constant('x') },
+      ),
+      '$setElementOrder/words': some,
+      '$deleteFromPrimitiveList/words': some,
+      $retainKeys: constantFrom(['labels', 'inner', 'entries', 'words', 'whole', 'flag'], ['labels'], 'x'),
+      $patch: constantFrom('merge', 'replace', 'delete', 'bogus'),
+    }),
+  ]);
 });
