@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { runSync, type Random, seededRandom } from '@cluster-apiserver/base';
+import { runSync } from '@cluster-apiserver/base';
 import { array, assert, constantFrom, dictionary, property, record, uniqueArray } from 'fast-check';
 import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { applyToModel, type Model, updateModel, type Wanted } from '../../test/ownership-model.ts';
-import { oneOf, patienceMs } from '../../test/random-json.ts';
+import { patienceMs } from '../../test/random-json.ts';
 import { emptyRobot, robot, robotKind } from '../../test/robot.ts';
 import type { KubeObject } from '../kind/object.ts';
 import { PatchFormError } from '../patch/errors.ts';
@@ -15,6 +15,8 @@ import { managedFieldsAfterUpdate } from './managed-fields.ts';
 
 /** All from one seed, so that a soak begins with those of `npm test`. */
 const objects = repetitions({ ci: 2_000, soak: 10_000 });
+/** Ten on average. */
+const writesMax = 20;
 
 const { schema } = robotKind;
 
@@ -316,51 +318,48 @@ function fillsEmpty(one: unknown, other: unknown): boolean {
   return entries.some(([key, entry]) => fillsEmpty(entry, others.find(([name]) => name === key)?.[1]));
 }
 
-describe(`ten random writes each of ${objects} objects`, () => {
+describe(`up to ${writesMax} random writes each of ${objects} objects`, () => {
   test(
     'leave the values and the owners that the model has',
     () => {
-      const random = seededRandom(44);
       let conflicts = 0;
-      for (let object = 0; object < objects; object++) {
-        // A field that never changes, because an object without any owner is no longer tracked.
-        let live = updated(emptyRobot, 'maker', { about });
-        const model: Model = { values: new Map(), owners: new Map() };
-        updateModel(model, 'maker', valuesOf([aboutPlace]));
-        for (let turn = 0; turn < 10; turn++) {
-          const manager = oneOf(random, ['one', 'two', 'three']);
-          if (random.below(4) === 0) {
-            const values = [...randomPlaces(random), aboutPlace];
-            live = updated(live, manager, { ...objectOf(values), about });
-            updateModel(model, manager, valuesOf(values));
-          } else {
-            const places = randomPlaces(random);
-            const force = random.below(3) === 0;
-            const refusals = applyToModel(model, manager, wantedOf(places), force);
-            let actual: readonly string[] = [];
-            try {
-              live = applied(live, manager, objectOf(places), force);
-            } catch (error) {
-              if (!(error instanceof ApplyConflictError)) throw error;
-              actual = error.conflicts
-                .flatMap(({ manager: other, fields }) =>
-                  placesOf(fields).map(
-                    (place) =>
-                      `${other.endsWith(' using v1') ? 'Update' : 'Apply'} ${JSON.parse(other.replace(' using v1', ''))} ${place}`,
-                  ),
-                )
-                .sort();
+      assert(
+        property(array(write, { minLength: 1, maxLength: writesMax, size: 'max' }), (writes) => {
+          // A field that never changes, because an object without any owner is no longer tracked.
+          let live = updated(emptyRobot, 'maker', { about });
+          const model: Model = { values: new Map(), owners: new Map() };
+          updateModel(model, 'maker', valuesOf([aboutPlace]));
+          for (const { manager, how, places } of writes) {
+            if (how === 'update') {
+              live = updated(live, manager, { ...objectOf(places), about });
+              updateModel(model, manager, valuesOf([...places, aboutPlace]));
+            } else {
+              const force = how === 'force';
+              const refusals = applyToModel(model, manager, wantedOf(places), force);
+              let actual: readonly string[] = [];
+              try {
+                live = applied(live, manager, objectOf(places), force);
+              } catch (error) {
+                if (!(error instanceof ApplyConflictError)) throw error;
+                actual = error.conflicts
+                  .flatMap(({ manager: other, fields }) =>
+                    placesOf(fields).map(
+                      (place) =>
+                        `${other.endsWith(' using v1') ? 'Update' : 'Apply'} ${JSON.parse(other.replace(' using v1', ''))} ${place}`,
+                    ),
+                  )
+                  .sort();
+              }
+              if (actual.join() !== refusals.join())
+                throw new Error(`conflicts ${actual.join()} instead of ${refusals.join()}`);
+              conflicts += refusals.length > 0 ? 1 : 0;
             }
-            if (actual.join() !== refusals.join())
-              throw new Error(
-                `object ${object}, turn ${turn}: conflicts ${actual.join()} instead of ${refusals.join()}`,
-              );
-            conflicts += refusals.length > 0 ? 1 : 0;
+            const [seen, expected] = [describeLive(live), describeModel(model)];
+            if (seen !== expected) throw new Error(`${seen} instead of ${expected}`);
           }
-          const [seen, expected] = [describeLive(live), describeModel(model)];
-          if (seen !== expected) throw new Error(`object ${object}, turn ${turn}: ${seen} instead of ${expected}`);
-        }
-      }
+        }),
+        { numRuns: objects, seed: 44 },
+      );
       expect(conflicts).toBeGreaterThan(objects / 2);
     },
     patienceMs,
@@ -393,9 +392,11 @@ describe(`ten random writes each of ${objects} objects`, () => {
     ['.words', 'null'],
   ];
 
-  const randomPlaces = (random: Random): Places => [
-    ...new Map(Array.from({ length: random.below(5) }, () => oneOf(random, choices))),
-  ];
+  const write = record({
+    manager: constantFrom('one', 'two', 'three'),
+    how: constantFrom('apply', 'apply', 'force', 'update'),
+    places: array(constantFrom(...choices), { maxLength: 4 }).map((chosen): Places => [...new Map(chosen)]),
+  });
 
   /** What the API takes for unset. */
   const isUnset = (value: string | null): boolean => value === 'null' || value === '""';
