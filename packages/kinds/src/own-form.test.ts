@@ -1,43 +1,48 @@
 import { describe, expect, test } from '@jest/globals';
-import { seededRandom } from '@cluster-apiserver/base';
 import { bytesOf, encodeProtobuf, encodeStored } from '@cluster-apiserver/model/codec';
-import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { decode } from '@cluster-apiserver/model/schema';
-import { randomObject } from '../../model/test/random-object.ts';
+import { assert, property } from 'fast-check';
+import { anyObject } from '../../model/test/any-object.ts';
 import { kinds } from './index.ts';
 
 const stored = kinds({ eventLifetimeSeconds: 3600 });
+const runs = { numRuns: 60, seed: 1 };
 
 describe.each(stored.map((kind) => [kind.kind, kind] as const))('a stored %s', (name, kind) => {
   const { apiVersion, schema } = kind;
-  const some = (seed: number): KubeObject[] => {
-    const random = seededRandom(seed);
-    return Array.from({ length: 200 }, () => {
-      const given = randomObject(random, schema);
-      // Every object has a uid.
-      const whole = { ...given, kind: name, apiVersion, metadata: { ...Object(given['metadata']), uid: 'u' } };
-      const object = decode(schema, whole, () => {});
-      const { resourceVersion: _, ...metadata } = object.metadata;
-      return { ...object, metadata };
-    });
-  };
+  const anyStored = anyObject(schema).map((given) => {
+    // Every object has a uid.
+    const whole = { ...given, kind: name, apiVersion, metadata: { ...Object(given['metadata']), uid: 'u' } };
+    const object = decode(schema, whole, () => {});
+    const { resourceVersion: _, ...metadata } = object.metadata;
+    return { ...object, metadata };
+  });
 
   test('of ours is left as it is', () => {
-    for (const object of some(1)) {
-      const bytes = bytesOf(encodeStored(object));
-      expect(kind.storage.form.renew(bytes, kind).value).toBe(bytes);
-    }
+    assert(
+      property(anyStored, (object) => {
+        const bytes = bytesOf(encodeStored(object));
+        expect(kind.storage.form.renew(bytes, kind).value).toBe(bytes);
+      }),
+      runs,
+    );
   });
 
   test('of another server is read as protobuf, and as JSON with whatever around it and in any order', () => {
-    for (const object of some(2)) {
-      const ours = bytesOf(encodeStored(object)).toString();
-      const { metadata, ...rest } = object;
-      const backwards = Object.fromEntries(Object.entries({ ...rest, metadata, unheardOf: 1 }).toReversed());
-      expect(kind.storage.form.renew(encodeProtobuf(schema, object as never), kind).value.toString()).toBe(ours);
-      expect(kind.storage.form.renew(Buffer.from(`${ours}\n`), kind).value.toString()).toBe(ours);
-      expect(kind.storage.form.renew(Buffer.from(` ${JSON.stringify(backwards)} `), kind).value.toString()).toBe(ours);
-    }
+    assert(
+      property(anyStored, (object) => {
+        const ours = bytesOf(encodeStored(object)).toString();
+        const { metadata, ...rest } = object;
+        const backwards = Object.fromEntries(Object.entries({ ...rest, metadata, unheardOf: 1 }).toReversed());
+        const theirs = [
+          encodeProtobuf(schema, object as never),
+          Buffer.from(`${ours}\n`),
+          Buffer.from(` ${JSON.stringify(backwards)} `),
+        ];
+        for (const bytes of theirs) expect(kind.storage.form.renew(bytes, kind).value.toString()).toBe(ours);
+      }),
+      runs,
+    );
   });
 
   test('of another kind or version, or that is no object, is refused', () => {

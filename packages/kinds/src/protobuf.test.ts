@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { seededRandom } from '@cluster-apiserver/base';
+import { array, assert, nat, property, tuple } from 'fast-check';
 import { encodeProtobuf, parseProtobuf } from '@cluster-apiserver/model/codec';
 import { partialMetadataListSchema, partialMetadataSchema } from '@cluster-apiserver/model/kind';
 import { decode, deleteOptions, type ObjectSchema, type Schema, statusSchema } from '@cluster-apiserver/model/schema';
-import { randomObject } from '../../model/test/random-object.ts';
+import { anyObject } from '../../model/test/any-object.ts';
 import { services } from '../test/services.ts';
 import { kinds, reviews, type ReviewServices } from './index.ts';
 
@@ -21,38 +21,43 @@ const forms: readonly (readonly [string, ObjectSchema])[] = [
   ['PartialObjectMetadataList', partialMetadataListSchema],
 ];
 const names = { kind: 'Robot', apiVersion: 'v1' };
-const rounds = 300;
+const runs = { numRuns: 60, seed: 11 };
 
 describe.each(forms)('%s', (_, schema) => {
+  const object = anyObject(schema).map((given) => decode(schema, { ...given, ...names }, () => {}));
+
   test('has a number of its own for every field, and for those inside', () => {
     expect(findingsOf(schema)).toEqual([]);
   });
 
   test('is the same after protobuf', () => {
-    const random = seededRandom(11);
-    for (let round = 0; round < rounds; round++) {
-      const before = decode(schema, { ...randomObject(random, schema), ...names }, () => {});
-      const bytes = encodeProtobuf(schema, before as never);
-      const { value } = parseProtobuf(bytes, () => schema);
-      expect(JSON.stringify(decode(schema, value, () => {}))).toBe(JSON.stringify(before));
-    }
+    assert(
+      property(object, (before) => {
+        const bytes = encodeProtobuf(schema, before as never);
+        const { value } = parseProtobuf(bytes, () => schema);
+        expect(JSON.stringify(decode(schema, value, () => {}))).toBe(JSON.stringify(before));
+      }),
+      runs,
+    );
   });
 
   test('is rejected with a proper error when bytes of it change or are missing', () => {
-    const random = seededRandom(12);
-    for (let round = 0; round < rounds; round++) {
-      const value = decode(schema, { ...randomObject(random, schema), ...names }, () => {});
-      const bytes = encodeProtobuf(schema, value as never);
-      const cut = bytes.subarray(0, random.below(bytes.length + 1));
-      for (let changes = random.below(4); changes > 0; changes--) bytes[random.below(bytes.length)] = random.below(256);
-      for (const hostile of [cut, bytes]) {
-        try {
-          decode(schema, parseProtobuf(hostile, () => schema).value, () => {});
-        } catch (error) {
-          expect((error as Error).name).toMatch(/^(MalformedTextError|WrongTypeError)$/);
+    const place = nat(2 ** 31 - 1);
+    assert(
+      property(object, place, array(tuple(place, nat(255)), { maxLength: 3 }), (value, end, changes) => {
+        const bytes = encodeProtobuf(schema, value as never);
+        const cut = bytes.subarray(0, end % (bytes.length + 1));
+        for (const [at, byte] of changes) bytes[at % bytes.length] = byte;
+        for (const hostile of [cut, bytes]) {
+          try {
+            decode(schema, parseProtobuf(hostile, () => schema).value, () => {});
+          } catch (error) {
+            expect((error as Error).name).toMatch(/^(MalformedTextError|WrongTypeError)$/);
+          }
         }
-      }
-    }
+      }),
+      runs,
+    );
   });
 });
 
