@@ -1,7 +1,8 @@
-import { callUntil, runSync, seededRandom, systemClock as clock } from '@cluster-apiserver/base';
+import { callUntil, runSync, systemClock as clock } from '@cluster-apiserver/base';
 import type { AccessAttributes, PolicyRule, RbacSubject } from '@cluster-apiserver/model';
 import type { KubeObject, ServedKind } from '@cluster-apiserver/model/kind';
 import { beforeEach, describe, expect, test } from '@jest/globals';
+import { type Arbitrary, array, assert, constant, constantFrom, oneof, property, tuple } from 'fast-check';
 import { findMissingRules, PolicyIndex, createRbacAuthorizer, createRbacEscalation, RuleSet } from '../index.ts';
 import type { AdmissionContext } from './admission.ts';
 
@@ -252,19 +253,16 @@ test('rules with very many combinations are refused after a bounded check, unles
 
 /** A rule is held if every request that it allows is allowed. */
 test('agrees with authorizing every request that the rules would allow', () => {
-  const random = seededRandom(7);
-  const oneOf = <T>(values: readonly T[]): T => values[random.below(values.length)] as T;
-  const some = (values: readonly string[]): string[] =>
-    values.filter(() => random.below(2) === 0).concat(oneOf(values));
+  const some = (...values: string[]): Arbitrary<string[]> =>
+    array(constantFrom(...values), { minLength: 1, maxLength: values.length });
   // `other` stands for all that no rule names: whoever is granted a star is granted it.
   const dimensions = { verbs: ['get', 'list'], groups: ['', 'g'], resources: ['x', 'y'], names: ['n', 'm'] };
-  const randomRule = (): PolicyRule =>
-    rule(
-      some([...dimensions.verbs, '*']),
-      some([...dimensions.groups, '*']),
-      some([...dimensions.resources, 'x/s', '*/s', '*']),
-      random.below(2) === 0 ? some(dimensions.names) : undefined,
-    );
+  const anyRule = tuple(
+    some(...dimensions.verbs, '*'),
+    some(...dimensions.groups, '*'),
+    some(...dimensions.resources, 'x/s', '*/s', '*'),
+    oneof(constant(undefined), some(...dimensions.names)),
+  ).map((parts) => rule(...parts));
   const user = { name: 'alice', groups: [] };
   const questions: AccessAttributes[] = [];
   for (const verb of [...dimensions.verbs, 'other'])
@@ -281,18 +279,16 @@ test('agrees with authorizing every request that the rules would allow', () => {
     return new Set(questions.filter((question) => index.authorize(question).verdict === 'allow'));
   };
   let covered = 0;
-  for (let at = 0; at < 500; at++) {
-    const held = Array.from({ length: 1 + random.below(3) }, randomRule);
-    const granted = [randomRule()];
-    const steps = findMissingRules(granted, [new RuleSet(held)]);
-    let step = steps.next();
-    while (!step.done) step = steps.next();
-    const isCovered = step.value.missing.length === 0;
-    const isSubset = allowedBy(granted).isSubsetOf(allowedBy(held));
-    if (isCovered) covered++;
-    // Several rules may together allow what a star does for all names there are here: only never the other way round.
-    if (isCovered && !isSubset) throw new Error(JSON.stringify({ held, granted }));
-  }
+  assert(
+    property(array(anyRule, { minLength: 1, maxLength: 3 }), anyRule, (held, granted) => {
+      const { missing } = runSync(findMissingRules([granted], [new RuleSet(held)]));
+      const isCovered = missing.length === 0;
+      if (isCovered) covered++;
+      // Several rules may together allow what a star does for all names there are here: only never the other way round.
+      expect(isCovered && !allowedBy([granted]).isSubsetOf(allowedBy(held))).toBe(false);
+    }),
+    { numRuns: 500, seed: 7 },
+  );
   expect(covered).toBeGreaterThan(20);
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { callUntil, seededRandom } from '@cluster-apiserver/base';
+import { array, assert, asyncProperty, boolean, constantFrom, nat, record, tuple } from 'fast-check';
+import { callUntil } from '@cluster-apiserver/base';
 import type { AccessAttributes, UserInfo } from '@cluster-apiserver/model';
 import type { HttpsResponse } from '../../src/https/https-client.ts';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
@@ -399,29 +400,35 @@ describe('A failing webhook', () => {
   test.each(policies)(
     'that comes and goes is right whenever it decides, and decides when it is back: %s',
     async (failurePolicy) => {
-      const random = seededRandom(7);
-      const clock = fakeClock(0);
       const options = { timeoutMs: 100, failurePolicy, authorizedTtlMs: 2_000, unauthorizedTtlMs: 500 };
       const answers: Script = (review, request) =>
         says({ allowed: review.spec['user'] === 'good', denied: review.spec['user'] === 'bad' })(review, request);
-      const hook = scriptedWebhook(clock, answers, options);
       const right = { good: 'allow', bad: 'deny' } as const;
       const onFailure = failurePolicy === 'Deny' ? 'deny' : 'noOpinion';
-      let afterFailures = 0;
-      for (let phase = 0; phase < 400; phase++) {
-        const works = random.below(2) === 0;
-        hook.script = works ? answers : fails(503);
-        clock.advance(random.below(2_000));
-        const isTrialDue = clock.monotonicMs() - afterFailures >= 1_000;
-        for (let at = 0; at < 8; at++) {
-          const name = random.below(2) === 0 ? 'good' : 'bad';
-          const path = `/${random.below(50)}`;
-          const { verdict, error } = await hook.authorizer.authorize(questionOf(name, { path }), call);
-          expect(verdict).toBe(error ? onFailure : right[name]);
-          if (works && isTrialDue) expect(error).toBeUndefined();
-          if (error) afterFailures = clock.monotonicMs();
-        }
-      }
+      const questions = array(tuple(constantFrom('good', 'bad'), nat(49)), { minLength: 1, maxLength: 16 });
+      const phases = array(record({ works: boolean(), laterMs: nat(1_999), questions }), {
+        maxLength: 40,
+        size: 'max',
+      });
+      await assert(
+        asyncProperty(phases, async (all) => {
+          const clock = fakeClock(0);
+          const hook = scriptedWebhook(clock, answers, options);
+          let afterFailures = 0;
+          for (const phase of all) {
+            hook.script = phase.works ? answers : fails(503);
+            clock.advance(phase.laterMs);
+            const isTrialDue = clock.monotonicMs() - afterFailures >= 1_000;
+            for (const [name, path] of phase.questions) {
+              const { verdict, error } = await hook.authorizer.authorize(questionOf(name, { path: `/${path}` }), call);
+              expect(verdict).toBe(error ? onFailure : right[name]);
+              if (phase.works && isTrialDue) expect(error).toBeUndefined();
+              if (error) afterFailures = clock.monotonicMs();
+            }
+          }
+        }),
+        { numRuns: 35, seed: 7 },
+      );
     },
   );
 

@@ -1,26 +1,39 @@
 import { expect, test } from '@jest/globals';
-import { seededRandom } from '@cluster-apiserver/base';
 import { usedHeapBytes } from '@cluster-apiserver/testkit/garbage';
 import { compile, type Expression, types } from '@cluster-apiserver/expressions';
 import type { ClaimMappings } from '@cluster-apiserver/config';
+import { type Arbitrary, assert, boolean, constant, constantFrom, oneof, property, record } from 'fast-check';
 import { toClaimValues, mapClaims } from './claim-mapping.ts';
 import { TokenRejectedError } from '../token-rejected-error.ts';
 
 const claimSetsCount = 2_000;
-const random = seededRandom(6);
-const oneOf = <T>(all: readonly T[]): T => all[random.below(all.length)] as T;
 
 type Claims = Readonly<Record<string, unknown>>;
 const strange = ['', 'a', 'b', ['a'], ['a', '', 'b'], [], null, 1, true, {}, [1], ['a', null], undefined];
-const names = ['sub', 'email', 'groups', 'constructor', '__proto__'];
+const anyName = constantFrom('sub', 'email', 'groups', 'constructor', '__proto__');
+const anyClaim = oneof(
+  { weight: 2, arbitrary: constantFrom<unknown>('a', 'b') },
+  { weight: 1, arbitrary: constantFrom(...strange) },
+);
+const anyClaims = record({
+  sub: anyClaim,
+  email: anyClaim,
+  groups: anyClaim,
+  constructor: anyClaim,
+  ['__proto__']: anyClaim,
+  email_verified: constantFrom(undefined, true, false, 'true'),
+}).map((claims) => JSON.parse(JSON.stringify(claims)) as Claims);
 
-function claimSet(): Claims {
-  const claims = Object.fromEntries(
-    names.map((name) => [name, random.below(3) > 0 ? oneOf(['a', 'b']) : oneOf(strange)]),
-  );
-  const verified = oneOf([undefined, true, false, 'true']);
-  return JSON.parse(JSON.stringify({ ...claims, email_verified: verified })) as Claims;
-}
+const anyChoice = record({
+  username: anyName,
+  groups: oneof(anyName, constant(undefined)),
+  uid: oneof(anyName, constant(undefined)),
+  extra: anyName,
+  usernamePrefix: constantFrom('', 'u:'),
+  groupsPrefix: constantFrom('', 'g:'),
+  byExpression: boolean(),
+});
+type Choice = typeof anyChoice extends Arbitrary<infer T> ? T : never;
 
 function expression(text: string): Expression {
   const compiled = compile(text, { claims: types.map(types.string, types.dyn) });
@@ -29,11 +42,10 @@ function expression(text: string): Expression {
 }
 
 /** The same mapping twice: as the configuration has it, and as somebody else would have written it down. */
-function mapping(): { readonly mappings: ClaimMappings; readonly model: (claims: Claims) => unknown } {
-  const [username, groups, uid] = [oneOf(names), oneOf([undefined, ...names]), oneOf([undefined, ...names])];
-  const [usernamePrefix, groupsPrefix] = [oneOf(['', 'u:']), oneOf(['', 'g:'])];
-  const byExpression = random.below(2) === 0;
-  const extra = oneOf(names);
+function mapping({ username, groups, uid, extra, usernamePrefix, groupsPrefix, byExpression }: Choice): {
+  readonly mappings: ClaimMappings;
+  readonly model: (claims: Claims) => unknown;
+} {
   const from = (claim: string, prefix: string) =>
     byExpression
       ? ({ from: 'expression', expression: expression(`claims[?'${claim}'].orValue(null)`) } as const)
@@ -71,19 +83,21 @@ function mapping(): { readonly mappings: ClaimMappings; readonly model: (claims:
 
 test(`${claimSetsCount} generated sets of claims become the configured users, or are rejected`, () => {
   let rejected = 0;
-  for (let round = 0; round < claimSetsCount; round++) {
-    const { mappings, model } = mapping();
-    const claims = claimSet();
-    let user: unknown;
-    try {
-      user = mapClaims(mappings, claims, toClaimValues(claims));
-    } catch (error) {
-      if (!(error instanceof TokenRejectedError)) throw error;
-      user = 'rejected';
-      rejected++;
-    }
-    expect({ claims, user }).toEqual({ claims, user: model(claims) });
-  }
+  assert(
+    property(anyChoice, anyClaims, (choice, claims) => {
+      const { mappings, model } = mapping(choice);
+      let user: unknown;
+      try {
+        user = mapClaims(mappings, claims, toClaimValues(claims));
+      } catch (error) {
+        if (!(error instanceof TokenRejectedError)) throw error;
+        user = 'rejected';
+        rejected++;
+      }
+      expect({ claims, user }).toEqual({ claims, user: model(claims) });
+    }),
+    { numRuns: claimSetsCount, seed: 6 },
+  );
   // Neither side of the rules is left out by chance.
   expect(rejected).toBeGreaterThan(claimSetsCount / 10);
   expect(rejected).toBeLessThan(claimSetsCount / 1.5);
