@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { seededRandom } from '@cluster-apiserver/base';
+import { requireValue } from '@cluster-apiserver/base';
+import { array, assert, boolean, integer, nat, oneof, property, tuple, uint8Array } from 'fast-check';
 import { clientFrame } from '../../../test/listener.ts';
 import { ClientFrameReader, messageBytesMax, type ClientMessage } from './client-frames.ts';
 
@@ -90,23 +91,24 @@ test('of many pings at once the latest is answered', () => {
 });
 
 test('any client input ends in a valid close code, or in none', () => {
-  const random = seededRandom(5);
-  for (let run = 0; run < 2_000; run++) {
-    const incoming = new ClientFrameReader();
-    // Mostly plausible frames: other bytes are refused at the first head.
-    const bytes = Buffer.concat(
-      Array.from({ length: 5 }, () =>
-        random.below(4) === 0
-          ? random.bytes(random.below(40))
-          : clientFrame(random.below(16), random.bytes(random.below(200)), { last: random.below(3) > 0 }),
-      ),
-    );
-    for (let from = 0; from < bytes.length; ) {
-      const until = from + 1 + random.below(60);
-      const { close: code } = incoming.read(bytes.subarray(from, until));
-      if (code !== undefined)
-        expect(code === 1000 || (code > 1000 && code < 5000 && ![1005, 1006, 1015].includes(code))).toBe(true);
-      from = until;
-    }
-  }
+  const bytesOf = (lengthMax: number) => uint8Array({ maxLength: lengthMax }).map((bytes) => Buffer.from(bytes));
+  const anyFrame = tuple(nat(15), bytesOf(200), boolean());
+  const plausible = anyFrame.map(([opcode, payload, last]) => clientFrame(opcode, payload, { last }));
+  // Mostly plausible frames: other bytes are refused at the first head.
+  const part = oneof({ weight: 3, arbitrary: plausible }, { weight: 1, arbitrary: bytesOf(40) });
+  const pieceBytes = array(integer({ min: 1, max: 60 }), { minLength: 1 });
+  assert(
+    property(array(part, { minLength: 1, maxLength: 10 }), pieceBytes, (parts, pieces) => {
+      const incoming = new ClientFrameReader();
+      const bytes = Buffer.concat(parts);
+      for (let [from, piece] = [0, 0]; from < bytes.length; piece++) {
+        const until = from + requireValue(pieces[piece % pieces.length]);
+        const { close: code } = incoming.read(bytes.subarray(from, until));
+        if (code !== undefined)
+          expect(code === 1000 || (code > 1000 && code < 5000 && ![1005, 1006, 1015].includes(code))).toBe(true);
+        from = until;
+      }
+    }),
+    { numRuns: 2_000, seed: 5 },
+  );
 });
