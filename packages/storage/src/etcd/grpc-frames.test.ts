@@ -1,24 +1,28 @@
 import { expect, test } from '@jest/globals';
-import { seededRandom } from '@cluster-apiserver/base';
+import { requireValue } from '@cluster-apiserver/base';
+import { array, assert, constantFrom, integer, nat, property, tuple } from 'fast-check';
 import { decodeStatusMessage, encodeGrpcMessage, MessageReader, responseBytesMax } from './grpc-frames.ts';
 
 test('messages are reassembled however the network splits them', () => {
-  const random = seededRandom(7);
-  const messages = Array.from({ length: 200 }, () => Buffer.alloc(random.below(400), random.below(256)));
-  const stream = Buffer.concat(messages.flatMap(encodeGrpcMessage));
-  for (const pieceMax of [1, 3, 7, 100, 5_000, stream.length]) {
-    const reader = new MessageReader(responseBytesMax);
-    const out: Buffer[] = [];
-    for (let at = 0; at < stream.length; ) {
-      const end = at + 1 + random.below(pieceMax);
-      // The memory is reused, so messages must have been copied.
-      const piece = Buffer.from(stream.subarray(at, end));
-      out.push(...reader.push(piece));
-      piece.fill(0);
-      at = end;
-    }
-    expect(out).toEqual(messages);
-  }
+  const anyMessage = tuple(nat(399), nat(255)).map(([length, byte]) => Buffer.alloc(length, byte));
+  const anyPieces = constantFrom(1, 3, 7, 100, 5_000).chain((max) => array(integer({ min: 1, max }), { minLength: 1 }));
+  assert(
+    property(array(anyMessage, { maxLength: 200, size: 'max' }), anyPieces, (messages, pieces) => {
+      const stream = Buffer.concat(messages.flatMap(encodeGrpcMessage));
+      const reader = new MessageReader(responseBytesMax);
+      const out: Buffer[] = [];
+      for (let [at, number] = [0, 0]; at < stream.length; number++) {
+        const end = at + requireValue(pieces[number % pieces.length]);
+        // The memory is reused, so messages must have been copied.
+        const piece = Buffer.from(stream.subarray(at, end));
+        out.push(...reader.push(piece));
+        piece.fill(0);
+        at = end;
+      }
+      expect(out).toEqual(messages);
+    }),
+    { numRuns: 15, seed: 7 },
+  );
 });
 
 test('a compressed message is refused', () => {
