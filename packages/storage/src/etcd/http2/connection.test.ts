@@ -2,7 +2,8 @@ import { createServer, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { expect, test } from '@jest/globals';
-import { seededRandom, systemClock } from '@cluster-apiserver/base';
+import { array, assert, asyncProperty, constantFrom, integer, nat, oneof, sample, tuple } from 'fast-check';
+import { systemClock } from '@cluster-apiserver/base';
 import { until } from '@cluster-apiserver/testkit/until';
 import { serverUsage, testAuthority } from '../../../../certificates/test/test-authority.ts';
 import { ask, fateOf, requestHeaders, useConnections } from '../../../test/use-connections.ts';
@@ -32,30 +33,35 @@ async function readAll(stream: ServerHttp2Stream): Promise<Buffer> {
 }
 
 test('decodes the headers of another implementation: Huffman-coded, indexed and evicted', async () => {
-  const random = seededRandom(11);
   const everyLetter = String.fromCharCode(
     ...Array.from({ length: 256 }, (_, code) => code).filter((code) => code > 32 && code !== 127),
   );
-  const names = Array.from({ length: 40 }, (_, n) => `x-name-${n}`);
-  const text = (): string => {
-    const start = random.below(everyLetter.length);
-    return everyLetter.slice(start, start + 1 + random.below(60)).repeat(1 + random.below(4));
-  };
-  const known = names.map(text);
-  const sent: Record<string, string>[] = [];
-  const connection = await peer({}, (stream) => {
-    const chosen = names.filter(() => random.below(3) === 0);
-    sent.push(
-      Object.fromEntries(chosen.map((name, n) => [name, random.below(2) === 0 ? text() : (known[n] as string)])),
-    );
-    stream.respond({ ':status': 200, ...sent.at(-1) });
-    stream.end('answer');
-  });
-  for (let n = 0; n < 200; n++) {
-    const asked = ask(connection, Buffer.from('question'));
-    expect(String(await asked.body)).toBe('answer');
-    expect(Object.fromEntries(asked.headers[0] ?? [])).toMatchObject({ ':status': '200', ...sent[n] });
-  }
+  const anyText = tuple(nat(everyLetter.length - 1), integer({ min: 1, max: 60 }), integer({ min: 1, max: 4 })).map(
+    ([start, length, times]) => everyLetter.slice(start, start + length).repeat(times),
+  );
+  // Again and again the same, which the peer sends as an index.
+  const known = sample(anyText, { numRuns: 40, seed: 11 });
+  const anyHeader = tuple(nat(39), oneof(constantFrom(...known), anyText));
+  const anyHeaders = array(anyHeader, { maxLength: 26, size: 'max' }).map(
+    (chosen): Record<string, string> => Object.fromEntries(chosen.map(([n, value]) => [`x-name-${n}`, value])),
+  );
+  await assert(
+    asyncProperty(array(anyHeaders, { minLength: 1, maxLength: 50, size: 'max' }), async (responses) => {
+      const left = responses.values();
+      const connection = await peer({}, (stream) => {
+        stream.respond({ ':status': 200, ...left.next().value });
+        stream.end('answer');
+      });
+      for (const headers of responses) {
+        const asked = ask(connection, Buffer.from('question'));
+        expect(String(await asked.body)).toBe('answer');
+        expect(Object.fromEntries(asked.headers[0] ?? [])).toMatchObject({ ':status': '200', ...headers });
+      }
+      connection.destroy();
+    }),
+    // Shrinking opens a connection for each attempt, and has to end before Jest's patience does.
+    { numRuns: 10, seed: 11, interruptAfterTimeLimit: 20_000, markInterruptAsFailure: true },
+  );
 });
 
 test('a header block of several frames is decoded', async () => {
