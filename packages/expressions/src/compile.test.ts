@@ -120,6 +120,43 @@ describe('compilation', () => {
     expect(faultsOf(text).join('\n')).toContain(fault);
   });
 
+  const operand = "'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
+  const atEnd = (column: number): string =>
+    `1:${column}: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', ${operand}`;
+
+  test.each<[string, readonly string[]]>([
+    ['@', ["1:1: Syntax error: token recognition error at: '@'", atEnd(2)]],
+    ['1 @ == 1', ["1:3: Syntax error: token recognition error at: '@'"]],
+    ['"ab', ["1:1: Syntax error: token recognition error at: '\"ab'", atEnd(4)]],
+    ['1 == b"a', ["1:7: Syntax error: token recognition error at: '\"a'"]],
+    [
+      '"\\q"',
+      [
+        "1:1: Syntax error: token recognition error at: '\"\\q'",
+        "1:4: Syntax error: token recognition error at: '\"'",
+        atEnd(5),
+      ],
+    ],
+    ['&&', [`1:1: Syntax error: mismatched input '&&' expecting {'[', '{', '(', '.', '-', '!', ${operand}`, atEnd(3)]],
+    ['1 + * 1', [`1:5: Syntax error: extraneous input '*' expecting {'[', '{', '(', '.', '-', '!', ${operand}`]],
+    ['-', ["1:2: Syntax error: no viable alternative at input '-'", atEnd(2)]],
+    ['size(', [`1:6: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', ')', '.', '-', '!', ${operand}`]],
+    ['[1][', [`1:5: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', '?', ${operand}`]],
+    ['"\\ud800"', ['1:1: invalid unicode code point']],
+  ])('all that is wrong with the syntax of %s is reported, as by kube-apiserver', (text, faults) => {
+    expect(faultsOf(text).map((fault) => fault.split('\n', 1)[0])).toEqual(
+      faults.map((fault) => `ERROR: <input>:${fault}`),
+    );
+  });
+
+  test.each(['@', '&&', '- ', '"', '1 + * ', 'a.&& '])('of many errors such as %s a hundred are reported', (part) => {
+    expect(faultsOf(part.repeat(5_000)).length).toBeLessThanOrEqual(101);
+  });
+
+  test('a backslash in a raw text is one character', () => {
+    expect(valueOf(String.raw`r'\' == '\\' && r"\d" == '\\d'`, {})).toBe(true);
+  });
+
   test('every error is reported with a line that points at it', () => {
     expect(faultsOf('user.a == "x" ||\nuser.b')).toEqual([
       'ERROR: <input>:1:5: undefined field \'a\'\n | user.a == "x" ||\n | ....^',

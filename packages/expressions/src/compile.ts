@@ -10,7 +10,7 @@ import { Budget } from './run/budget.ts';
 import { type Bindings, type Plan, Slots } from './run/frame.ts';
 import { plan, type PlanContext } from './run/plan.ts';
 import { Progress } from './run/progress.ts';
-import { describeFault, describeFaults, type Fault, SyntaxFault } from './syntax/fault.ts';
+import { describeFaults, type Fault, SyntaxFault } from './syntax/fault.ts';
 import { childrenOf, type Node, qualifiedName } from './syntax/node.ts';
 import { parse } from './syntax/parser.ts';
 import type { Value } from './values/value.ts';
@@ -70,7 +70,7 @@ export function* compileInSteps(
     ...(hasPatchTypes && { constructible: findPatchType }),
   };
   const node = tryParse(text);
-  if ('message' in node) return { faults: [describeFault(text, node)] };
+  if (node instanceof SyntaxFault) return { faults: describeFaults(text, [...node.unread, node]) };
   yield;
   const checked = tryTypes(() => check(node, declared));
   if ('message' in checked) return { faults: describeFaults(text, [checked]) };
@@ -134,7 +134,7 @@ export function compileTyped(
   return { fault: `must evaluate to ${wanted} but got ${shortenType(type)}` };
 }
 
-function tryParse(text: string): Node | Fault {
+function tryParse(text: string): Node | SyntaxFault {
   try {
     return parse(text);
   } catch (error) {

@@ -49,7 +49,7 @@ export function answer({ expr, claims }: Answer): Answer {
 }
 
 const reasons: readonly (readonly [RegExp, string])[] = [
-  [/Syntax error|reserved identifier|invalid (u?int|double) literal/, 'syntax'],
+  [/Syntax error|reserved identifier|unable to unescape|invalid (u?int|double) literal/, 'syntax'],
   [/not an identifier|macro/, 'macro'],
   [/undeclared reference/, 'undeclared'],
   [/found no matching overload/, 'overload'],

@@ -7,14 +7,26 @@ export interface Fault {
 /** Ends parsing: further errors would be guesswork. */
 export class SyntaxFault extends Error {
   readonly at: number;
-  constructor(at: number, message: string) {
+  /** What was left out because it is no token. */
+  readonly unread: readonly Fault[];
+  constructor(at: number, message: string, unread: readonly Fault[] = []) {
     super(message);
     this.at = at;
+    this.unread = unread;
+  }
+}
+
+/** A part of the text that is no token. What follows its end is read all the same. */
+export class UnreadableToken extends SyntaxFault {
+  readonly end: number;
+  constructor(text: string, at: number, end: number) {
+    super(at, `Syntax error: token recognition error at: '${text.slice(at, end)}'`);
+    this.end = end;
   }
 }
 
 /** As many as cel-go reports. */
-const faultsMax = 100;
+export const faultsMax = 100;
 /** Each fault is shown with its line, so together they could be far larger than the expression. */
 const shownLengthMax = 16_384;
 
@@ -30,7 +42,7 @@ export function describeFaults(text: string, faults: readonly Fault[]): string[]
 /**
  * `1:5: undefined field 'foo'`, and below it the line with a caret: what a terminal can show and a log can hold. A line that is too long is not shown.
  */
-export function describeFault(text: string, { at, message }: Fault, lineLengthMax = shownLengthMax): string {
+function describeFault(text: string, { at, message }: Fault, lineLengthMax = shownLengthMax): string {
   const before = text.slice(0, at);
   const start = before.lastIndexOf('\n') + 1;
   const column = Array.from(before.slice(start)).length;

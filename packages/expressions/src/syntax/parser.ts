@@ -1,5 +1,6 @@
+import { requireValue } from '@cluster-apiserver/base';
 import type { Value } from '../values/value.ts';
-import { SyntaxFault } from './fault.ts';
+import { faultsMax, SyntaxFault } from './fault.ts';
 import { expandMacro } from './macros.ts';
 import { childrenOf, type Form, type MapEntry, type MessageField, type Node, qualifiedName } from './node.ts';
 import { intMax, type Token, tokenize } from './token.ts';
@@ -23,22 +24,44 @@ const reserved = new Set(
   'as break const continue else for function if import let loop package namespace return var void while'.split(' '),
 );
 
-/** Reads an expression as a tree, or throws the first `SyntaxFault`. */
+/** Reads an expression as a tree, or throws a `SyntaxFault`. */
 export function parse(text: string): Node {
   if (text.length > expressionLengthMax)
     throw new SyntaxFault(0, `the expression is longer than ${expressionLengthMax} characters`);
-  return new Parser(text).whole();
+  const unread: SyntaxFault[] = [];
+  const node = tryRead(text, unread);
+  if (!(node instanceof SyntaxFault) && unread.length === 0) return node;
+  const { at, message } = node instanceof SyntaxFault ? node : requireValue(unread.pop(), 'there is one');
+  throw new SyntaxFault(at, message, unread);
+}
+
+function tryRead(text: string, unread: SyntaxFault[]): Node | SyntaxFault {
+  try {
+    return new Parser(text, unread).whole();
+  } catch (error) {
+    if (error instanceof SyntaxFault) return error;
+    throw error;
+  }
 }
 
 // Faults have the words of kube-apiserver, as far as one of them says what is wrong.
 
-/** What an operand begins with. */
-const operand =
-  "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
+/** What an operand begins with, or may be in its place. */
+const operandOr = (call = '', index = ''): string =>
+  `{'[', '{', '('${call}, '.', '-', '!'${index}, 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}`;
+const operand = operandOr();
+const operandOrEndOfCall = operandOr(", ')'");
+const operandOfIndex = operandOr('', ", '?'");
+
+const allOperators = new Set([...binary.flat(), '?']);
+const isOperator = ({ kind, text }: Token): boolean => (kind === 'sign' || text === 'in') && allOperators.has(text);
+
+const beginsOperand = ({ kind, text }: Token): boolean =>
+  kind === 'literal' || (kind === 'name' && text !== 'in') || (kind === 'sign' && '[{(.-!'.includes(text));
 
 const syntaxFault = (at: number, problem: string): SyntaxFault => new SyntaxFault(at, `Syntax error: ${problem}`);
-const mismatched = ({ at, text }: Token, wanted: string): SyntaxFault =>
-  syntaxFault(at, `mismatched input '${text}' expecting ${wanted}`);
+const mismatched = ({ at, text, kind }: Token, wanted: string): SyntaxFault =>
+  syntaxFault(at, `mismatched input '${kind === 'quoted name' ? `\`${text}\`` : text}' expecting ${wanted}`);
 const extraneous = ({ at, text }: Token, wanted: string): SyntaxFault =>
   syntaxFault(at, `extraneous input '${text}' expecting ${wanted}`);
 
@@ -56,13 +79,18 @@ const tooDeep = (at: number): SyntaxFault =>
 class Parser {
   readonly #source: string;
   readonly #tokens: Iterator<Token>;
+  /** Faults after which parsing goes on. */
+  readonly #unread: SyntaxFault[];
+  /** What may come next where an operand is missing. */
+  #wanted = operand;
   #token: Token;
   /** Brackets do not show in the tree, and still take stack while they are read. */
   #open = 0;
 
-  constructor(text: string) {
+  constructor(text: string, unread: SyntaxFault[]) {
     this.#source = text;
-    this.#tokens = tokenize(text);
+    this.#unread = unread;
+    this.#tokens = tokenize(text, unread);
     this.#token = this.#tokens.next().value;
   }
 
@@ -124,6 +152,8 @@ class Parser {
     if (text === '-' && times % 2 === 1 && (typeof value === 'bigint' || typeof value === 'number'))
       return this.#member(this.#literal(-value));
     if (text === '!' && this.#isAtEnd) throw extraneous(this.#token, operand);
+    if (text === '-' && this.#isAtEnd)
+      this.#unread.push(syntaxFault(this.#token.at, `no viable alternative at input '${text}'`));
     const negated = this.#member();
     return times % 2 === 0 ? negated : make(at, { kind: 'call', name: `${text}_`, target: undefined, args: [negated] });
   }
@@ -134,6 +164,7 @@ class Parser {
       const { at } = this.#token;
       if (this.#accept('.')) node = this.#afterDot(node, at);
       else if (this.#accept('[')) {
+        this.#wanted = operandOfIndex;
         const optional = this.#accept('?');
         const index = this.#expression();
         this.#expect(']');
@@ -150,7 +181,7 @@ class Parser {
   #afterDot(node: Node, at: number): Node {
     const optional = this.#accept('?');
     const field = this.#next();
-    if (!isFieldName(field)) throw this.#noField(field, at, optional);
+    if (!isFieldName(field)) return this.#afterFault(this.#noField(field, at, optional), field);
     const open = this.#token;
     if (optional || field.kind === 'quoted name' || !this.#accept('('))
       return make(at, { kind: 'select', operand: node, field: field.text, mode: optional ? 'optional' : 'value' });
@@ -169,6 +200,7 @@ class Parser {
   }
 
   #arguments(): Node[] {
+    this.#wanted = operandOrEndOfCall;
     return this.#until(')', () => this.#expression(), false);
   }
 
@@ -191,7 +223,19 @@ class Parser {
     }
     if (this.#accept('{'))
       return make(token.at, { kind: 'map', entries: this.#until('}', () => this.#mapEntry(), true) });
-    throw mismatched(token, operand);
+    const wanted = this.#wanted;
+    if (token.kind === 'end') throw mismatched(token, wanted);
+    this.#next();
+    return beginsOperand(this.#token)
+      ? this.#afterFault(extraneous(token, wanted))
+      : this.#afterFault(mismatched(token, wanted), token);
+  }
+
+  /** Goes on, unless what was found is no operator: behind one there should be an operand, even if it came too early. */
+  #afterFault(fault: SyntaxFault, found?: Token): Node {
+    if ((found && !isOperator(found)) || this.#unread.length >= faultsMax) throw fault;
+    this.#unread.push(fault);
+    return this.#primary();
   }
 
   #literal(value: Value): Node {
@@ -206,7 +250,10 @@ class Parser {
     if (prefix === '' && (text === 'true' || text === 'false'))
       return make(at, { kind: 'literal', value: text === 'true' });
     if (prefix === '' && text === 'null') return make(at, { kind: 'literal', value: null });
-    if (words.has(text)) throw mismatched({ at, kind: 'name', text }, operand);
+    if (words.has(text)) {
+      const token: Token = { at, kind: 'name', text };
+      return this.#afterFault(mismatched(token, operand), token);
+    }
     if (reserved.has(text)) throw new SyntaxFault(at, `reserved identifier: ${text}`);
     const open = this.#token;
     if (this.#accept('(')) {
@@ -254,6 +301,7 @@ class Parser {
   #next(): Token {
     const token = this.#token;
     if (token.kind !== 'end') this.#token = this.#tokens.next().value;
+    this.#wanted = operand;
     return token;
   }
 

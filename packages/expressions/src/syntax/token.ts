@@ -1,5 +1,5 @@
 import { Uint, type Value } from '../values/value.ts';
-import { SyntaxFault } from './fault.ts';
+import { faultsMax, SyntaxFault, UnreadableToken } from './fault.ts';
 import { codePointAt, readText } from './text-literal.ts';
 
 export interface Token {
@@ -21,7 +21,8 @@ const textStart = /(?:[rR][bB]?|[bB][rR]?)?(?:"|')/y;
 export const intMax = 2n ** 63n - 1n;
 const uintMax = 2n ** 64n - 1n;
 
-export function* tokenize(text: string): Generator<Token, Token> {
+/** What is no token is added to `unread`, and left out. */
+export function* tokenize(text: string, unread: SyntaxFault[]): Generator<Token, Token> {
   let at = 0;
   const take = (pattern: RegExp): RegExpExecArray | undefined => {
     pattern.lastIndex = at;
@@ -30,15 +31,23 @@ export function* tokenize(text: string): Generator<Token, Token> {
   for (;;) {
     at += take(blank)?.[0].length ?? 0;
     if (at >= text.length) return { at, kind: 'end', text: '<EOF>' };
-    const token = next();
-    yield token.token;
-    at = token.end;
+    const found = next();
+    if (!(found instanceof UnreadableToken)) yield found.token;
+    else if (unread.length < faultsMax) unread.push(found);
+    else throw found;
+    at = found.end;
   }
 
-  function next(): { token: Token; end: number } {
-    if (take(textStart)) {
-      const { value, end } = readText(text, at);
-      return { token: { at, kind: 'literal', text: text.slice(at, end), value }, end };
+  function next(): { readonly token: Token; readonly end: number } | UnreadableToken {
+    const start = take(textStart);
+    if (start) {
+      const read = readText(text, at);
+      if (!(read instanceof UnreadableToken)) {
+        const { value, end } = read;
+        return { token: { at, kind: 'literal', text: text.slice(at, end), value }, end };
+      }
+      // Its prefix is a name then.
+      if (start[0].length === 1) return read;
     }
     const number = take(double) ?? take(whole);
     if (number) {
@@ -53,7 +62,7 @@ export function* tokenize(text: string): Generator<Token, Token> {
       const found = take(pattern);
       if (found) return { token: { at, kind, text: found[1] ?? found[0] }, end: at + found[0].length };
     }
-    throw new SyntaxFault(at, `Syntax error: token recognition error at: '${codePointAt(text, at)}'`);
+    return new UnreadableToken(text, at, at + codePointAt(text, at).length);
   }
 }
 
