@@ -70,7 +70,7 @@ export function* compileInSteps(
     ...(hasPatchTypes && { constructible: findPatchType }),
   };
   const node = tryParse(text);
-  if (node instanceof SyntaxFault) return { faults: describeFaults(text, [...node.unread, node]) };
+  if (node instanceof SyntaxFault) return { faults: describeFaults(text, [...node.earlier, node]) };
   yield;
   const checked = tryTypes(() => check(node, declared));
   if ('message' in checked) return { faults: describeFaults(text, [checked]) };

@@ -7,12 +7,12 @@ export interface Fault {
 /** Ends parsing: further errors would be guesswork. */
 export class SyntaxFault extends Error {
   readonly at: number;
-  /** What was left out because it is no token. */
-  readonly unread: readonly Fault[];
-  constructor(at: number, message: string, unread: readonly Fault[] = []) {
+  /** Faults before it, after which reading went on. */
+  readonly earlier: readonly Fault[];
+  constructor(at: number, message: string, earlier: readonly Fault[] = []) {
     super(message);
     this.at = at;
-    this.unread = unread;
+    this.earlier = earlier;
   }
 }
 

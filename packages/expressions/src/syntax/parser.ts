@@ -28,16 +28,16 @@ const reserved = new Set(
 export function parse(text: string): Node {
   if (text.length > expressionLengthMax)
     throw new SyntaxFault(0, `the expression is longer than ${expressionLengthMax} characters`);
-  const unread: SyntaxFault[] = [];
-  const node = tryRead(text, unread);
-  if (!(node instanceof SyntaxFault) && unread.length === 0) return node;
-  const { at, message } = node instanceof SyntaxFault ? node : requireValue(unread.pop(), 'there is one');
-  throw new SyntaxFault(at, message, unread);
+  const earlier: SyntaxFault[] = [];
+  const node = tryRead(text, earlier);
+  if (!(node instanceof SyntaxFault) && earlier.length === 0) return node;
+  const { at, message } = node instanceof SyntaxFault ? node : requireValue(earlier.pop(), 'there is one');
+  throw new SyntaxFault(at, message, earlier);
 }
 
-function tryRead(text: string, unread: SyntaxFault[]): Node | SyntaxFault {
+function tryRead(text: string, earlier: SyntaxFault[]): Node | SyntaxFault {
   try {
-    return new Parser(text, unread).whole();
+    return new Parser(text, earlier).whole();
   } catch (error) {
     if (error instanceof SyntaxFault) return error;
     throw error;
@@ -79,18 +79,18 @@ const tooDeep = (at: number): SyntaxFault =>
 class Parser {
   readonly #source: string;
   readonly #tokens: Iterator<Token>;
-  /** Faults after which parsing goes on. */
-  readonly #unread: SyntaxFault[];
+  /** Faults after which reading went on. */
+  readonly #earlier: SyntaxFault[];
   /** What may come next where an operand is missing. */
   #wanted = operand;
   #token: Token;
   /** Brackets do not show in the tree, and still take stack while they are read. */
   #open = 0;
 
-  constructor(text: string, unread: SyntaxFault[]) {
+  constructor(text: string, earlier: SyntaxFault[]) {
     this.#source = text;
-    this.#unread = unread;
-    this.#tokens = tokenize(text, unread);
+    this.#earlier = earlier;
+    this.#tokens = tokenize(text, earlier);
     this.#token = this.#tokens.next().value;
   }
 
@@ -153,7 +153,7 @@ class Parser {
       return this.#member(this.#literal(-value));
     if (text === '!' && this.#isAtEnd) throw extraneous(this.#token, operand);
     if (text === '-' && this.#isAtEnd)
-      this.#unread.push(syntaxFault(this.#token.at, `no viable alternative at input '${text}'`));
+      this.#earlier.push(syntaxFault(this.#token.at, `no viable alternative at input '${text}'`));
     const negated = this.#member();
     return times % 2 === 0 ? negated : make(at, { kind: 'call', name: `${text}_`, target: undefined, args: [negated] });
   }
@@ -231,11 +231,11 @@ class Parser {
       : this.#afterFault(mismatched(token, wanted), token);
   }
 
-  /** Goes on, unless what was found is no operator: behind one there should be an operand, even if it came too early. */
+  /** Goes on with an operand: behind an operator there should be one, even if the operator came too early. */
   #afterFault(fault: SyntaxFault, found?: Token): Node {
-    if ((found && !isOperator(found)) || this.#unread.length >= faultsMax) throw fault;
-    this.#unread.push(fault);
-    return this.#primary();
+    if ((found && !isOperator(found)) || this.#earlier.length >= faultsMax) throw fault;
+    this.#earlier.push(fault);
+    return this.#unary();
   }
 
   #literal(value: Value): Node {

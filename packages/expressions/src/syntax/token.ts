@@ -21,8 +21,8 @@ const textStart = /(?:[rR][bB]?|[bB][rR]?)?(?:"|')/y;
 export const intMax = 2n ** 63n - 1n;
 const uintMax = 2n ** 64n - 1n;
 
-/** What is no token is added to `unread`, and left out. */
-export function* tokenize(text: string, unread: SyntaxFault[]): Generator<Token, Token> {
+/** What is no token is left out, and its fault added to the earlier ones. */
+export function* tokenize(text: string, earlier: SyntaxFault[]): Generator<Token, Token> {
   let at = 0;
   const take = (pattern: RegExp): RegExpExecArray | undefined => {
     pattern.lastIndex = at;
@@ -33,7 +33,7 @@ export function* tokenize(text: string, unread: SyntaxFault[]): Generator<Token,
     if (at >= text.length) return { at, kind: 'end', text: '<EOF>' };
     const found = next();
     if (!(found instanceof UnreadableToken)) yield found.token;
-    else if (unread.length < faultsMax) unread.push(found);
+    else if (earlier.length < faultsMax) earlier.push(found);
     else throw found;
     at = found.end;
   }
