@@ -9,12 +9,18 @@ const text = (value: unknown): string => JSON.stringify(value);
 
 describe('Objects as JSON', () => {
   test('are the same whether serialized in steps or at once', () => {
-    assert(property(json, (value) => runSync(serialize(value)) === text(value)));
+    assert(
+      property(json, (value) => runSync(serialize(value)) === text(value)),
+      { seed: 1 },
+    );
     expect(runSync(serialize({ a: undefined, b: [undefined, 1] }))).toBe('{"b":[null,1]}');
   });
 
   test('from a client only lose their white space', () => {
-    assert(property(json, (value) => runSync(compact(JSON.stringify(value, null, '\t \r\n'))) === text(value)));
+    assert(
+      property(json, (value) => runSync(compact(JSON.stringify(value, null, '\t \r\n'))) === text(value)),
+      { seed: 1 },
+    );
     expect(runSync(compact(' {"a b" : "c\\" d" , "e":[ 1 , -2.5e3 ] }\n'))).toBe('{"a b":"c\\" d","e":[1,-2.5e3]}');
   });
 

@@ -81,7 +81,7 @@ test('what is read in steps is what V8 reads, and what V8 refuses is refused', (
       const text = parts.join('');
       expect(outcomeOf(() => runSync(parseInSteps(text)))).toBe(outcomeOf(() => JSON.parse(text)));
     }),
-    { numRuns: 2_000 },
+    { numRuns: 2_000, seed: 1 },
   );
 });
 

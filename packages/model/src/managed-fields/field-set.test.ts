@@ -36,6 +36,7 @@ describe('a field set behaves like a set of places', () => {
         const expected = setOf([...ofPlaces(placesOf(left), placesOf(right))].map((place) => place.split('/')));
         expect(text(ofSets(setOf(left), setOf(right)))).toBe(text(expected));
       }),
+      { seed: 1 },
     );
   });
 });
@@ -45,6 +46,7 @@ test('a set written as fieldsV1 is read as the same set', () => {
     property(paths, (places) =>
       expect(text(fromFieldsV1(toFieldsV1(setOf(places))) as FieldSet)).toBe(text(setOf(places))),
     ),
+    { seed: 1 },
   );
 });
 
@@ -62,5 +64,8 @@ test.each([[null], [[]], ['x'], [{ a: {} }], [{ 'f:a': 1 }], [{ 'f:a': { b: {} }
 
 test('the empty set is empty, and a set without all its places is too', () => {
   expect(isEmptySet(emptySet)).toBe(true);
-  assert(property(paths, (places) => expect(isEmptySet(difference(setOf(places), setOf(places)))).toBe(true)));
+  assert(
+    property(paths, (places) => expect(isEmptySet(difference(setOf(places), setOf(places)))).toBe(true)),
+    { seed: 1 },
+  );
 });

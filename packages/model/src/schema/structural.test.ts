@@ -237,6 +237,7 @@ test('equal values have equal bytes, and the canonical value is its own, which i
       expect(JSON.stringify(again.spec)).toBe(canonical);
       expect(again.unknown).toEqual([]);
     }),
+    { seed: 1 },
   );
 });
 
@@ -389,6 +390,7 @@ describe('ownership', () => {
         const entries = runSync(managedFieldsAfterUpdate(schema, left, right, writer));
         expect(entries === undefined || entries.length > 0).toBe(true);
       }),
+      { seed: 1 },
     );
   });
 });
@@ -433,6 +435,7 @@ test('nothing that is no object becomes one', () => {
         typeof value === 'object' ||
         expect(() => decode(schema, value ?? 1, () => {})).toThrow(WrongTypeError) === undefined,
     ),
+    { seed: 1 },
   );
 });
 
