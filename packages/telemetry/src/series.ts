@@ -16,7 +16,7 @@ interface Level {
 
 /** The branches by value of the next label; below the last label the series. */
 class Branch<Series> {
-  readonly next = new Map<string | undefined, Branch<Series>>();
+  readonly next = new Map<string, Branch<Series>>();
   series: Series | undefined;
 }
 
@@ -31,7 +31,7 @@ export class SeriesOf<Series extends object> {
   readonly #begin: () => Series;
   /** By their formatted labels, without braces. */
   readonly #all = new Map<string, Series>();
-  #root = new Branch<Series>();
+  readonly #root = new Branch<Series>();
 
   constructor(labels: Labels, begin: () => Series) {
     this.#levels = Object.entries(labels).map(([name, values]) => ({
@@ -50,12 +50,26 @@ export class SeriesOf<Series extends object> {
 
   /** Drops all series with these values of labels. What a holder of one of them still counts is lost. */
   drop(values: LabelValues): void {
-    if (!Object.keys(values).every((name) => this.#levels.some((level) => level.name === name))) return;
-    const parts = Object.entries(values).map(([name, value]) => `,${formatLabels({ [name]: value })},`);
-    for (const labels of this.#all.keys())
-      if (parts.every((part) => `,${labels},`.includes(part))) this.#all.delete(labels);
-    // The others are found again by their labels.
-    this.#root = new Branch();
+    if (Object.keys(values).every((name) => this.#levels.some((level) => level.name === name)))
+      this.#dropBelow(this.#root, {}, values);
+  }
+
+  /** `labels`: those of the branch. Goes only where the values are, and removes branches that end nowhere. */
+  #dropBelow(branch: Branch<Series>, labels: LabelValues, values: LabelValues): void {
+    const level = this.#levels[Object.keys(labels).length];
+    if (!level) {
+      this.#all.delete(formatLabels(labels));
+      branch.series = undefined;
+      return;
+    }
+    const { name } = level;
+    const wanted = values[name];
+    for (const value of wanted === undefined ? branch.next.keys() : [wanted]) {
+      const next = branch.next.get(value);
+      if (!next) continue;
+      this.#dropBelow(next, { ...labels, [name]: value }, values);
+      if (!next.series && next.next.size === 0) branch.next.delete(value);
+    }
   }
 
   of(labels: LabelValues): Series {
@@ -65,7 +79,8 @@ export class SeriesOf<Series extends object> {
   #find(labels: LabelValues): Series | undefined {
     let at: Branch<Series> | undefined = this.#root;
     for (const { name } of this.#levels) {
-      at = at.next.get(labels[name]);
+      const value = labels[name];
+      at = value === undefined ? undefined : at.next.get(value);
       if (at === undefined) return undefined;
     }
     return at.series;
