@@ -3,6 +3,8 @@ export class PrefixMap<Value> {
   readonly #byPrefix = new Map<string, Value>();
   /** How many prefixes have one, two or more slashes. A look-up tries no longer ones. */
   readonly #bySlashes: number[] = [];
+  /** How many prefixes are below each shorter one. */
+  readonly #below = new Map<string, number>();
 
   set(prefix: string, value: Value): void {
     if (!this.#byPrefix.has(prefix)) this.#count(prefix, 1);
@@ -19,7 +21,7 @@ export class PrefixMap<Value> {
 
   /** Whether objects below this prefix and below one of the map would be taken for each other. */
   overlaps(prefix: string): boolean {
-    return this.find(prefix) !== undefined || this.#byPrefix.keys().some((other) => other.startsWith(prefix));
+    return this.find(prefix) !== undefined || this.#below.has(prefix);
   }
 
   values(): IterableIterator<Value> {
@@ -41,5 +43,11 @@ export class PrefixMap<Value> {
     const slashes = prefix.split('/').length - 1;
     while (this.#bySlashes.length < slashes) this.#bySlashes.push(0);
     this.#bySlashes[slashes - 1] = (this.#bySlashes[slashes - 1] ?? 0) + change;
+    for (let end = prefix.indexOf('/') + 1; end < prefix.length; end = prefix.indexOf('/', end) + 1) {
+      const above = prefix.slice(0, end);
+      const count = (this.#below.get(above) ?? 0) + change;
+      if (count > 0) this.#below.set(above, count);
+      else this.#below.delete(above);
+    }
   }
 }
