@@ -63,7 +63,7 @@ const registry = openRegistry({
 cleanup.defer('cache', () => registry.cache.close());
 await registry.cache.firstLoad;
 const resourceOf = (plural: string): Resource =>
-  registry.api.current.stored.find(({ kind }) => kind.plural === plural) as Resource; // both are served
+  registry.api.stored.find(({ kind }) => kind.plural === plural) as Resource; // both are served
 const [namespaces, accounts] = [resourceOf('namespaces'), resourceOf('serviceaccounts')];
 
 const within = (): Call => callUntil(clock.monotonicMs() + 30_000);

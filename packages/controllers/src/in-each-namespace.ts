@@ -41,15 +41,15 @@ export async function keepInEachNamespace(
   { kind, name, isIn = () => true, draft, repair }: NamespaceObject,
 ): Promise<void> {
   const { api, signal, log, create } = options;
-  const namespaces = api.current.ofVersion(namespaceKind);
-  const objects = api.current.byGroupKind('', kind);
+  const namespaces = api.ofVersion(namespaceKind);
+  const objects = api.byGroupKind('', kind);
   if (!namespaces || !objects || signal.aborted) return;
   const suffix = itemKey(`/${name}`);
   await runController(options, {
     workers,
     pauses,
     reconciled: namespaces,
-    followed: () => [namespaces, objects],
+    alsoFollowed: [objects],
     start: ({ enqueue, forEachKey, call }) => ({
       reconcile: async (key) => {
         const namespace = textOfItemKey(key);

@@ -1,7 +1,7 @@
 /** The watch cache as controllers read it: the kinds of one etcd in the order of one revision. */
 import { callUntil, type Clock, onAbort } from '@cluster-apiserver/base';
 import {
-  type ApiSnapshot,
+  type ApiChange,
   type CachedObject,
   type LiveApi,
   type Resource,
@@ -84,14 +84,13 @@ export function* itemsWithin({ items }: View<CachedObject>, within: string): Gen
 export const isLoaded = (resources: readonly Resource[]): boolean =>
   resources.every(({ collection }) => collection.isReady);
 
-/** How many objects of these kinds cannot be read. */
-export const unreadableCount = (resources: readonly Resource[]): number =>
-  resources.reduce((sum, { collection }) => sum + collection.countTerm(unreadableTerm), 0);
+/** How many objects of a kind cannot be read. */
+export const unreadableCount = ({ collection }: Resource): number => collection.countTerm(unreadableTerm);
 
 export interface Follower {
   readonly changed: (resource: Resource, change: ItemChange<CachedObject>) => void;
-  /** Changes were missed: whatever was derived from the collections has to be derived again. */
-  readonly interrupted: () => void;
+  /** Changes were missed: whatever was derived from the collection has to be derived again. */
+  readonly interrupted: (resource: Resource) => void;
   /** One of the above threw. The watch cache goes on: it serves all clients, and the controller is one of its readers. */
   readonly failed: (error: unknown) => void;
 }
@@ -108,7 +107,7 @@ export function followAll(resources: readonly Resource[], { changed, interrupted
   const stops = resources.map((resource) =>
     resource.collection.subscribe({
       onChange: (change) => guarded(() => changed(resource, change)),
-      onReset: () => guarded(interrupted),
+      onReset: () => guarded(() => interrupted(resource)),
     }),
   );
   return () => {
@@ -117,17 +116,21 @@ export function followAll(resources: readonly Resource[], { changed, interrupted
 }
 
 export interface ApiFollower extends Follower {
-  /** Kinds have come or gone, or begun to be loaded. Those that came are followed already, those that went no more. */
-  readonly kindsChanged: (came: readonly Resource[], went: readonly Resource[]) => void;
+  /**
+   * Kinds have come or gone, in their stored versions, or will not come although they were being loaded. Those that came are
+   * followed already, those that went no more.
+   */
+  readonly kindsChanged: (change: ApiChange) => void;
 }
 
-/** Follows the selected collections of what is served at each time, until the returned function is called. */
+/** Follows the collections of the selected kinds that are served at each time, until the returned function is called. */
 export function followApi(
   api: LiveApi,
-  select: (api: ApiSnapshot) => readonly Resource[],
+  selects: (stored: Resource) => boolean,
   { kindsChanged, ...follower }: ApiFollower,
 ): () => void {
   const stops = new Map<Resource, () => void>();
+  const isSelected = (resource: Resource): boolean => resource.served === resource.stored && selects(resource);
   const follow = (resources: readonly Resource[]): void => {
     for (const resource of resources) stops.set(resource, followAll([resource], follower));
   };
@@ -137,15 +140,14 @@ export function followApi(
       stops.delete(resource);
     }
   };
-  follow(select(api.current));
-  const stopListening = api.onChange((current) => {
-    const selected = new Set(select(current));
-    const went = [...stops.keys()].filter((resource) => !selected.has(resource));
-    const came = [...selected].filter((resource) => !stops.has(resource));
+  follow(api.stored.filter(isSelected));
+  const stopListening = api.onChange((change) => {
+    const went = change.went.filter(isSelected);
+    const came = change.came.filter(isSelected);
     stop(went);
     follow(came);
     try {
-      kindsChanged(came, went);
+      kindsChanged({ came, went });
     } catch (error) {
       follower.failed(error);
     }

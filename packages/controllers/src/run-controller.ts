@@ -1,8 +1,8 @@
 import type { Signer } from '@cluster-apiserver/certificates';
 import { asError, type Clock, type Random } from '@cluster-apiserver/base';
-import type { KubeObject } from '@cluster-apiserver/model/kind';
+import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
 import {
-  type ApiSnapshot,
+  type ApiChange,
   type CachedObject,
   isStorageUnavailable,
   type LiveApi,
@@ -64,10 +64,13 @@ export interface Controller {
   readonly pauses?: { readonly firstMs: number; readonly maxMs: number };
   /** The resource that the keys are of. */
   readonly reconciled: Resource;
-  /** The resources whose changes it follows, of what is served at each time. */
-  readonly followed: (api: ApiSnapshot) => readonly Resource[];
-  /** Whether it follows kinds of any etcd, some of which may be unavailable for long. It looks itself which are loaded. */
-  readonly isAnyFollowed?: boolean;
+  /** The others whose changes it follows. It runs when they are loaded. */
+  readonly alsoFollowed?: readonly Resource[];
+  /**
+   * Which kinds it follows besides, of those that are served at each time. Some may be in an etcd that is unavailable for long,
+   * so it looks itself which are loaded.
+   */
+  readonly followsKind?: (kind: Kind) => boolean;
   readonly start: (context: ControllerContext) => Reconciler;
 }
 
@@ -87,10 +90,10 @@ export interface Reconciler {
   /** Enqueues what has to be reconciled: at the start, and after changes were missed. */
   readonly sync: () => Promise<void>;
   /**
-   * Enqueues what waits for kinds, after some have come or gone, or begun to be loaded. Without it everything is synced when
-   * a followed one came or went.
+   * Enqueues what waits for kinds, after some have come or gone, or will not come. Without it everything is synced when a
+   * followed one came or went.
    */
-  readonly kindsChanged?: () => void;
+  readonly kindsChanged?: (change: ApiChange) => void;
 }
 
 /** First failures are nearly always conflicts with concurrent writers. */
@@ -122,7 +125,7 @@ const storagePauses = { firstMs: 50, maxMs: 5_000 };
  */
 export async function runController(
   { api, clock, random, signal, log, measures }: ControllerOptions,
-  { workers, pauses = storagePauses, reconciled, followed, isAnyFollowed = false, start }: Controller,
+  { workers, pauses = storagePauses, reconciled, alsoFollowed = [], followsKind = () => false, start }: Controller,
 ): Promise<void> {
   const pace = createPace(clock, signal);
   const queue = new RetryQueue<string>({
@@ -140,18 +143,19 @@ export async function runController(
   const forEachKey = (visit: (key: string) => void): Promise<void> =>
     pace.forEach(itemsWithin(reconciled.collection.view(), ''), ({ key }) => visit(key));
   const reconciler = start({ enqueue: queue.add, forEachKey, call: callsOf(clock, signal), pace });
-  const measureUnreadable = (): void => measures.unreadable(unreadableCount([reconciled]));
+  const measureUnreadable = (): void => measures.unreadable(unreadableCount(reconciled));
   const passes = createPasses(clock, signal);
-  const unfollow = followApi(api, followed, {
+  const awaited = new Set([reconciled, ...alsoFollowed]);
+  const unfollow = followApi(api, (resource) => awaited.has(resource) || followsKind(resource.kind), {
     changed: (resource, change) => {
       const isUnreadable = change.previous?.unreadable || change.current?.unreadable;
       if (resource === reconciled && isUnreadable) measureUnreadable();
       reconciler.changed(resource, change);
     },
     interrupted: passes.request,
-    kindsChanged: (came, went) => {
-      if (reconciler.kindsChanged) reconciler.kindsChanged();
-      else if (came.length + went.length > 0) passes.request();
+    kindsChanged: (change) => {
+      if (reconciler.kindsChanged) reconciler.kindsChanged(change);
+      else if (change.came.length + change.went.length > 0) passes.request();
     },
     failed: passes.fail,
   });
@@ -159,7 +163,7 @@ export async function runController(
   try {
     await passes.run(async () => {
       // Before the collections are loaded there is nothing to sync, and the load interrupts the followers.
-      if (!isLoaded(isAnyFollowed ? [reconciled] : followed(api.current))) return;
+      if (!isLoaded([...awaited])) return;
       measureUnreadable();
       await reconciler.sync();
     });

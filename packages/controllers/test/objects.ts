@@ -29,7 +29,7 @@ export const openTestRegistry = (store: FollowedStore, clock: Clock, random: Ran
   });
 
 export function resourceIn({ api }: Registry, plural: string): Resource {
-  const found = api.current.stored.find(({ kind }) => kind.plural === plural);
+  const found = api.stored.find(({ kind }) => kind.plural === plural);
   invariant(found, `${plural} are served`);
   return found;
 }

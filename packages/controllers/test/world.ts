@@ -58,7 +58,7 @@ export function createWorld({ store, clock, call }: WorldOptions): World {
   const random = seededRandom(1);
   const open = (through: FollowedStore): Registry => openTestRegistry(through, clock, random);
   const { api, cache } = open(store);
-  const resources = api.current.stored;
+  const resources = api.stored;
   const [events, accounts] = resources;
   invariant(events && accounts, 'the two kinds of this server are what these tests are about');
   const resourceOf = (object: KubeObject): Resource => (object.kind === 'Event' ? events : accounts);

@@ -2,7 +2,7 @@ import { awaitWithin, type Call, type Clock, getOwn, invariant, settle } from '@
 import type { Authorizer } from '@cluster-apiserver/gates';
 import { methodNotSupported, notFound as objectNotFound, StatusError } from '@cluster-apiserver/model';
 import type { ApiVersion, Review, ServedKind } from '@cluster-apiserver/model/kind';
-import { type ApiSnapshot, isDetached, type LiveApi, type Resource } from '@cluster-apiserver/registry';
+import { isDetached, type LiveApi, type Resource } from '@cluster-apiserver/registry';
 import type { Endpoint, EndpointScope, HandlerName } from './endpoints/endpoint.ts';
 import { endpointsOf } from './endpoints/endpoints.ts';
 import type { ApiResponse, Handler } from './exchange.ts';
@@ -46,7 +46,7 @@ interface ResourceRoutes {
   readonly subresources: Readonly<Record<string, Methods>>;
 }
 
-/** What the router knows of one snapshot. */
+/** What the router knows of all that is served. */
 interface RouteTable {
   /** Those with kinds of the server. */
   readonly groups: ReadonlySet<string>;
@@ -65,28 +65,25 @@ export function createRouter(options: RouteOptions): Handler<AuthenticatedContex
    * finds the routes of that time.
    */
   const routes = new WeakMap<ServedKind, ResourceRoutes>();
-  const known = new WeakSet<Resource>();
   for (const review of reviews)
     routes.set(
       review,
       routesOf(review, () => reviewHandler(review, checks, clock)),
     );
-  const addRoutes = ({ resources }: ApiSnapshot): void => {
-    for (const resource of resources) {
-      if (known.has(resource)) continue;
-      known.add(resource);
-      routes.set(resource.served, routesOf(resource.served, handlersOf(resource, options)));
-    }
+  const addRoutes = (resources: readonly Resource[]): void => {
+    for (const resource of resources)
+      if (resource.served.isServed)
+        routes.set(resource.served, routesOf(resource.served, handlersOf(resource, options)));
   };
-  const tableOf = ({ resources }: ApiSnapshot): RouteTable => {
+  const tableOf = (resources: readonly Resource[]): RouteTable => {
     const all = [...resources.map(({ served }) => served), ...reviews];
     return {
       groups: new Set(['', ...all.filter(({ isCustom }) => !isCustom).map(({ group }) => group)]),
       versions: new Set(all.map(({ group, version }) => `${group}/${version}`)),
     };
   };
-  addRoutes(api.current);
-  api.onChange(addRoutes);
+  addRoutes(api.resources);
+  api.onChange(({ came }) => addRoutes(came));
   const tableFor = madeOnce(tableOf);
   const nextChange = (call: Call): Promise<void> => {
     const changed = Promise.withResolvers<void>();
@@ -100,7 +97,7 @@ export function createRouter(options: RouteOptions): Handler<AuthenticatedContex
     { group, version, plural }: ResourceInfo,
   ): Promise<ApiResponse> => {
     await waiting;
-    const served = api.current.byPath(group, version, plural)?.served;
+    const served = api.byPath(group, version, plural)?.served;
     Object.assign(context, { served });
     return served ? handle(context) : options.nonResourceRouter(context);
   };
@@ -108,19 +105,19 @@ export function createRouter(options: RouteOptions): Handler<AuthenticatedContex
   const readFailed = (error: unknown, context: AuthenticatedContext): Promise<ApiResponse> => {
     const { served } = context;
     const info = context.info.resource;
-    const now = info && api.current.byPath(info.group, info.version, info.plural)?.served;
-    const isReplaced = served !== undefined && (now !== served || isBeingReplaced(api.current, served));
+    const now = info && api.byPath(info.group, info.version, info.plural)?.served;
+    const isReplaced = served !== undefined && (now !== served || isBeingReplaced(api, served));
     if (!info || !isReplaced || !isDetached(error)) throw error;
     return handleAfter(undefined, context, info);
   };
   const handle: Handler<AuthenticatedContext> = (context) => {
     const info = context.info.resource;
     if (!info)
-      return (isMissingVersion(tableFor(api.current), context.info.path) ? notFound : options.nonResourceRouter)(
+      return (isMissingVersion(tableFor(api.resources), context.info.path) ? notFound : options.nonResourceRouter)(
         context,
       );
     const { served } = context;
-    if (served && api.current.isLoading && isBeingReplaced(api.current, served))
+    if (served && api.isLoading && isBeingReplaced(api, served))
       return handleAfter(nextChange(context.call), context, info);
     const found = served && routes.get(served);
     const handler = found && handlerFor(found, info, context.request.method);
@@ -128,7 +125,7 @@ export function createRouter(options: RouteOptions): Handler<AuthenticatedContex
     if (handler)
       return context.request.method === 'GET' ? settle(handler, context, sameResponse, readFailed) : handler(context);
     // In a group of the server, an unknown version or resource is answered with a Status.
-    if (tableFor(api.current).groups.has(info.group)) return notFound();
+    if (tableFor(api.resources).groups.has(info.group)) return notFound();
     if (served || !api.catchUp) return options.nonResourceRouter(context);
     return handleAfter(api.catchUp(info, context.call), context, info);
   };
@@ -138,7 +135,7 @@ export function createRouter(options: RouteOptions): Handler<AuthenticatedContex
 const sameResponse = (response: ApiResponse): ApiResponse => response;
 
 /** Whether the objects of the kind are being loaded for another kind of the same name: the request waits for it. */
-const isBeingReplaced = (api: ApiSnapshot, served: ServedKind): boolean =>
+const isBeingReplaced = (api: LiveApi, served: ServedKind): boolean =>
   api.ofVersion(served)?.collection.isDetached === true;
 
 /** Whether the path is the discovery document of a version that a served group does not have. */

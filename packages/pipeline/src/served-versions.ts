@@ -1,6 +1,7 @@
 import type { ApiVersion, Review } from '@cluster-apiserver/model/kind';
+import { madeOnce } from './non-resource/live-routes.ts';
 import type { FindServed } from './stages/identify.ts';
-import type { ApiSnapshot, LiveApi } from '@cluster-apiserver/registry';
+import type { LiveApi } from '@cluster-apiserver/registry';
 
 /** What clients see: the versions of all kinds that are served at present, and the reviews. */
 export interface ServedVersions {
@@ -11,16 +12,11 @@ export interface ServedVersions {
 }
 
 export function createServedVersions(api: LiveApi, reviews: readonly Review[]): ServedVersions {
-  let snapshot: ApiSnapshot | undefined;
-  let list: readonly (ApiVersion | Review)[] = [];
+  const listOf = madeOnce((resources: LiveApi['resources']) => [...resources.map(({ served }) => served), ...reviews]);
   return {
-    list: () => {
-      if (snapshot !== api.current) list = [...api.current.resources.map(({ served }) => served), ...reviews];
-      snapshot = api.current;
-      return list;
-    },
+    list: () => listOf(api.resources),
     find: ({ group, version, plural }) =>
-      api.current.byPath(group, version, plural)?.served ??
+      api.byPath(group, version, plural)?.served ??
       reviews.find((review) => review.group === group && review.version === version && review.plural === plural),
     onChange: (listener) => void api.onChange(listener),
   };

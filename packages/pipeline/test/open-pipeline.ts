@@ -77,7 +77,7 @@ export async function openPipeline({
   const store = memoryStore(clock);
   const report = (error: unknown): void => void reportedErrors.push(error);
   const registry = openTestRegistry(kinds, store, clock, chooses);
-  const { resources } = registry.api.current;
+  const { resources } = registry.api;
   const authorizer: Authorizer = { authorize: () => ({ verdict: 'allow' }) };
   const user = { name: 'anybody', groups: [] };
   const routeOptions: RouteOptions = {

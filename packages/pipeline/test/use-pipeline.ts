@@ -123,7 +123,7 @@ export function usePipeline(): TestPipeline {
       {
         clock,
         random,
-        find: ({ group, version, plural }) => api.current.byPath(group, version, plural)?.served,
+        find: ({ group, version, plural }) => api.byPath(group, version, plural)?.served,
         requestTimeoutMs: 1000,
         allowedOrigin: () => false,
         authenticator: {

@@ -127,7 +127,7 @@ export function useWatches(): Watches {
   beforeEach(() => {
     Object.assign(state, created());
     registry = openTestRegistry(kind, state.memory, systemClock, random);
-    resource = registry.api.current.stored[0] as Resource;
+    resource = registry.api.stored[0] as Resource;
     watchRobots = watchHandler(resource, {
       clock: state.clock,
       random,

@@ -30,15 +30,16 @@ export interface ClusterStateOptions {
 export function createClusterState({ api, authorizer }: ClusterStateOptions): ClusterState {
   /** Cached, because every write in a namespace reads it. */
   const decodedNamespaces = new WeakMap<object, KubeObject>();
-  const namespaces = api.current.ofVersion(namespaceKind);
+  const namespaces = api.ofVersion(namespaceKind);
   return {
-    findEquivalents: (resource) => api.current.equivalentsOf(resource),
+    findEquivalents: (resource) =>
+      api.ofVersion(resource)?.kind.versions.filter((other) => other !== resource && other.isServed) ?? [],
     shown: (resource, object, call) => {
-      const own = api.current.ofVersion(resource);
+      const own = api.ofVersion(resource);
       return own ? inVersion(own.kind, object, own.served, call) : object;
     },
     decided: (resource, object, call) => {
-      const own = api.current.ofVersion(resource);
+      const own = api.ofVersion(resource);
       return own ? inVersion(own.kind, object, own.kind, call) : object;
     },
     namespace: (name) => {
@@ -50,7 +51,7 @@ export function createClusterState({ api, authorizer }: ClusterStateOptions): Cl
     },
     authorize: (question, call) => authorizer.authorize(question, call),
     params: ({ apiVersion, kind }) => {
-      const found = api.current.byKind(apiVersion ?? '', kind ?? '');
+      const found = api.byKind(apiVersion ?? '', kind ?? '');
       return found && createParamObjects(found);
     },
   };

@@ -34,7 +34,7 @@ export const createDefinitionLifecycle = (api: LiveApi): AdmissionPlugin => ({
 const refresh = async ({ collection }: Resource, call: Call): Promise<void> =>
   collection.waitUntilFresh(undefined, call);
 
-const definitionsOf = (api: LiveApi) => api.current.byGroupKind('apiextensions.k8s.io', 'CustomResourceDefinition');
+const definitionsOf = (api: LiveApi) => api.byGroupKind('apiextensions.k8s.io', 'CustomResourceDefinition');
 
 function findDefinition(api: LiveApi, { resource }: AdmissionContext) {
   const definitions = definitionsOf(api);

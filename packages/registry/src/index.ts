@@ -11,12 +11,13 @@ export { list, type ListOptions, type ObjectList } from './verbs/list.ts';
 export type { Outcome } from './outcome.ts';
 export { patch, type PatchOptions } from './verbs/patch.ts';
 export { update } from './verbs/update.ts';
-export type { ApiSnapshot } from './api-snapshot.ts';
+
 export { hasItemWithin, hasUnreadableWithin } from './read/has-within.ts';
 export { fromServed, inVersion, toVersion } from './conversion.ts';
 export { openRegistry, type Registry } from './registry.ts';
 export { getCached, type Resource, type ResourceKind } from './resource.ts';
-export { type LiveApi, mapApi, type ServedApi } from './served-api.ts';
+export { mapApi } from './map-api.ts';
+export { type ApiChange, type LiveApi, ServedApi } from './served-api.ts';
 export { StoredKinds } from './stored-kinds.ts';
 export { createReview } from './verbs/create-review.ts';
 export { countObjects, type Selection } from './read/selection.ts';

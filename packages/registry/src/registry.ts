@@ -92,7 +92,7 @@ export function openRegistry(options: RegistryOptions): Registry {
   const collections = new Map(
     caches.flatMap((cache) => cache.collections.map((one) => [one.descriptor.prefix, one] as const)),
   );
-  const resources = held.flatMap((one) =>
+  const resources = held.map((one) =>
     resourcesOf(openedOf(one, requireValue(collections.get(storedKinds.prefixOf(one.kind)), 'every kind has one'))),
   );
   const api = new ServedApi(resources, {

@@ -83,7 +83,7 @@ export function useRobots(): Robots {
   const clock: Clock = { ...systemClock, now: () => robots.nowMs };
   const open = (store: FollowedStore): void => {
     registry = openTestRegistry(kind, store, clock);
-    robots.resource = requireValue(registry.api.current.stored[0]);
+    robots.resource = requireValue(registry.api.stored[0]);
   };
   const verbs: Partial<Robots> = {
     options,

@@ -55,7 +55,7 @@ export function useWatchedRobots(): WatchedRobots {
   let watchings: WatchReader[];
   const open = (store: FollowedStore): void => {
     registry = openTestRegistry(robotKind, store, clock);
-    resource = requireValue(registry.api.current.stored[0]);
+    resource = requireValue(registry.api.stored[0]);
   };
   beforeEach(() => {
     clock = { ...systemClock, monotonicMs: () => 0 };

@@ -46,7 +46,7 @@ const open = (): Registry =>
     report: () => {},
   });
 const accountsOf = ({ api }: Registry): Resource =>
-  api.current.stored.find(({ kind }) => kind.plural === 'serviceaccounts') as Resource; // it is served
+  api.stored.find(({ kind }) => kind.plural === 'serviceaccounts') as Resource; // it is served
 
 const mebibytes = (bytes: number): number => Math.round(bytes / 2 ** 20);
 function memory(): string {

@@ -18,7 +18,7 @@ const pendingMs = 24 * hourMs;
 /** Looks now and every hour, until the signal aborts. */
 export async function cleanRequests(options: ControllerOptions): Promise<void> {
   const { api, clock, signal, log } = options;
-  const requests = api.current.byGroupKind('certificates.k8s.io', 'CertificateSigningRequest');
+  const requests = api.byGroupKind('certificates.k8s.io', 'CertificateSigningRequest');
   if (!requests || signal.aborted) return;
   const visit = (stored: StoredObject, call: () => Call): Promise<void> | undefined => {
     const reason = findReasonToDelete(requireKind(stored.object, 'CertificateSigningRequest'), clock.now());

@@ -30,7 +30,7 @@ const requestBytesMax = 64 * 1024;
 /** Signs until the signal aborts, and resolves when no work is running any more. Signs nothing without an authority. */
 export async function signRequests(options: ControllerOptions & ControllerServices): Promise<void> {
   const { api, clock, random, signal, log, clientSigner } = options;
-  const requests = api.current.byGroupKind('certificates.k8s.io', 'CertificateSigningRequest');
+  const requests = api.byGroupKind('certificates.k8s.io', 'CertificateSigningRequest');
   if (!requests || !clientSigner || signal.aborted) return;
   const { signer: currentSigner, durationMs } = clientSigner;
   /** The new status, or undefined if there is nothing to sign. */
@@ -64,7 +64,6 @@ export async function signRequests(options: ControllerOptions & ControllerServic
     workers,
     pauses,
     reconciled: requests,
-    followed: () => [requests],
     start: ({ enqueue, forEachKey, call }) => ({
       reconcile: async (key) => {
         const stored = readable(requests.collection.get(key));

@@ -17,15 +17,21 @@ import {
 } from '@cluster-apiserver/kinds';
 import { formatTime } from '@cluster-apiserver/model';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
-import { type CachedObject, hasItemWithin, type Resource, type StoredObject } from '@cluster-apiserver/registry';
-import { itemKey, type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
+import {
+  type ApiChange,
+  type CachedObject,
+  hasItemWithin,
+  type Resource,
+  type StoredObject,
+} from '@cluster-apiserver/registry';
+import { itemKey, type ItemChange } from '@cluster-apiserver/storage';
 import { changeObject } from '../change-object.ts';
 import { deleteItems } from '../delete-items.ts';
 import { endElsewhere, heldElsewhere, itemsWithin, readable, readBarrier } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
 import { type ControllerContext, type ControllerOptions, type Reconciler, runController } from '../run-controller.ts';
 import { wasServed } from './definition-status.ts';
-import { definitionsIn, kindOfDefinition, kindsOfDefinitions, readDefinition } from './kind-of-definition.ts';
+import { definitionsIn, readDefinition } from './kind-of-definition.ts';
 
 const manager = 'kube-apiserver';
 
@@ -34,13 +40,12 @@ const workers = 4;
 
 /** Cleans up definitions until the signal aborts, and resolves when no work is running any more. */
 export async function cleanUpDefinitions(options: ControllerOptions): Promise<void> {
-  const definitions = definitionsIn(options.api.current);
+  const definitions = definitionsIn(options.api);
   if (!definitions || options.signal.aborted) return;
   await runController(options, {
     workers,
     reconciled: definitions,
-    followed: ({ stored }) => [definitions, ...stored.filter(({ kind }) => kind.definition !== undefined)],
-    isAnyFollowed: true,
+    followsKind: ({ definition }) => definition !== undefined,
     start: (context) => new Cleaner(options, definitions, context),
   });
 }
@@ -64,7 +69,7 @@ class Cleaner implements Reconciler {
     await readBarrier([this.#definitions], call(), signal);
     const item = terminatingItem(this.#definitions.collection.get(key));
     if (!item) return;
-    const resource = kindOfDefinition(api.current, item.name);
+    const resource = api.byDefinition(item.name);
     this.#terminating.set(key, resource);
     if (!resource?.collection.isReady) {
       // When the kind comes, it is looked at again. Until then its condition says what it waits for.
@@ -120,12 +125,10 @@ class Cleaner implements Reconciler {
     await this.#context.forEachKey((key) => this.#noteDefinition(key, collection.get(key)));
   }
 
-  kindsChanged(): void {
-    if (this.#terminating.size === 0) return;
-    const kinds = kindsOfDefinitions(this.#options.api.current);
-    for (const [key, seen] of this.#terminating) {
-      const kind = kinds.get(textOfItemKey(key));
-      if (kind && kind !== seen) this.#context.enqueue(key);
+  kindsChanged({ came }: ApiChange): void {
+    for (const resource of came) {
+      const key = keyOfDefinition(resource);
+      if (this.#terminating.has(key) && this.#terminating.get(key) !== resource) this.#context.enqueue(key);
     }
   }
 
@@ -137,7 +140,7 @@ class Cleaner implements Reconciler {
   }
 
   #noteObject(resource: Resource): void {
-    const key = itemKey(resource.kind.definition ?? '');
+    const key = keyOfDefinition(resource);
     if (this.#terminating.has(key) && !hasItemWithin(resource, '')) this.#context.enqueue(key);
   }
 
@@ -175,6 +178,8 @@ class Cleaner implements Reconciler {
     );
   }
 }
+
+const keyOfDefinition = ({ kind }: Resource): string => itemKey(kind.definition ?? '');
 
 /** Undefined for a definition that stays, or whose objects are gone. */
 function terminatingItem(item: CachedObject | undefined): StoredObject | undefined {

@@ -141,7 +141,7 @@ describe('a definition', () => {
     await define({ plural: 'others', kind: 'Other' });
     await whenEstablished('others');
     memory.restore(backup, revision(1_000));
-    const isServed = (kind: string): boolean => registry.api.current.byGroupKind('example.com', kind) !== undefined;
+    const isServed = (kind: string): boolean => registry.api.byGroupKind('example.com', kind) !== undefined;
     await until('the definitions of the backup', () => {
       clock.advance(100);
       return isServed('Thing') && !isServed('Other');

@@ -16,7 +16,7 @@ import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
 import type { CachedObject, Resource, StoredObject } from '@cluster-apiserver/registry';
 import { type ItemChange, textOfItemKey } from '@cluster-apiserver/storage';
 import { changeObject } from '../change-object.ts';
-import { itemsWithin, readable, readBarrier } from '../memory.ts';
+import { readable, readBarrier } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
 import {
   type ControllerContext,
@@ -26,13 +26,7 @@ import {
   runController,
 } from '../run-controller.ts';
 import { statusAfter } from './definition-status.ts';
-import {
-  definitionOf,
-  definitionsIn,
-  kindOfDefinition,
-  kindsOfDefinitions,
-  readDefinition,
-} from './kind-of-definition.ts';
+import { definitionOf, definitionsIn, readDefinition } from './kind-of-definition.ts';
 import { collectNames, noNames, type UsedNames } from './names.ts';
 
 /** The writer, in managedFields, as in Kubernetes. */
@@ -43,12 +37,11 @@ const workers = 8;
 
 /** Establishes definitions until the signal aborts, and resolves when no work is running any more. */
 export async function establishDefinitions(options: Options): Promise<void> {
-  const definitions = definitionsIn(options.api.current);
+  const definitions = definitionsIn(options.api);
   if (!definitions || options.signal.aborted) return;
   await runController(options, {
     workers,
     reconciled: definitions,
-    followed: () => [definitions],
     start: (context) => new Establisher(options, definitions, context),
   });
 }
@@ -112,19 +105,19 @@ class Establisher implements Reconciler {
 
   kindsChanged(): void {
     if (this.#awaited.size === 0) return;
-    const served = kindsOfDefinitions(this.#options.api.current);
-    for (const key of this.#awaited)
-      if (served.has(textOfItemKey(key)) && this.#isServedElsewhere(key)) this.#context.enqueue(key);
+    for (const key of this.#awaited) if (this.#isServedEverywhere(key)) this.#context.enqueue(key);
   }
 
-  /** Whether all other replicas serve its kind as it is now. */
-  #isServedElsewhere(key: string): boolean {
+  /** Whether its kind is served here, and as it is now by all other replicas. */
+  #isServedEverywhere(key: string): boolean {
+    const { api, servedElsewhere } = this.#options;
     const item = this.#definitions.collection.get(key);
-    return item !== undefined && (this.#options.servedElsewhere?.isServed(item.revision) ?? true);
+    if (!item || !api.byDefinition(textOfItemKey(key))) return false;
+    return servedElsewhere?.isServed(item.revision) ?? true;
   }
 
   async #statusAfter(item: StoredObject, definition: CustomResourceDefinition): Promise<Status> {
-    const { api, clock } = this.#options;
+    const { clock } = this.#options;
     const { key } = item;
     const isEstablished = isTrue(definition, 'Established');
     // One that is being deleted gets no names any more.
@@ -132,8 +125,7 @@ class Establisher implements Reconciler {
     const bundle = definition.spec.conversion?.webhook?.clientConfig?.caBundle;
     const problem = bundle && !isEstablished ? await runTask(clock, undefined, findBundleProblem(bundle)) : undefined;
     const structuralFault = isGoing ? undefined : await runTask(clock, undefined, findStructuralFault(definition.spec));
-    const isServed =
-      isEstablished || (kindOfDefinition(api.current, item.name) !== undefined && this.#isServedElsewhere(key));
+    const isServed = isEstablished || this.#isServedEverywhere(key);
     const status = isGoing
       ? definition.status
       : statusAfter(
@@ -159,7 +151,7 @@ class Establisher implements Reconciler {
   #namesOf(item: CachedObject): DefinitionNames {
     if (!item.unreadable) return definitionOf(item).status.acceptedNames;
     const name = textOfItemKey(item.key);
-    const served = kindOfDefinition(this.#options.api.current, name);
+    const served = this.#options.api.byDefinition(name);
     if (served) return namesOfKind(served.kind);
     // Whatever is accepted now may be its name.
     throw new Error(`${name} cannot be read, so names of its group are not accepted`, { cause: item.unreadable });
@@ -168,11 +160,14 @@ class Establisher implements Reconciler {
   /** The names of the other definitions of the group, and of the kinds in it that need none. */
   #namesBeside(key: string, { spec }: CustomResourceDefinition): UsedNames {
     const names: DefinitionNames[] = [];
-    for (const item of itemsWithin(this.#definitions.collection.view(), '')) {
-      if (item.key === key || groupOf(item.key) !== groupOf(key)) continue;
-      names.push(this.#names.get(item.key) ?? this.#namesOf(item));
-    }
-    for (const { kind: own } of this.#options.api.current.stored)
+    const group = groupOf(key);
+    // Of thousands, most are in other groups: they are passed over without a copy of their keys.
+    this.#definitions.collection.view().items.visit('', (item) => {
+      if (item.key !== key && item.key.endsWith(group) && groupOf(item.key) === group)
+        names.push(this.#names.get(item.key) ?? this.#namesOf(item));
+      return true;
+    });
+    for (const { kind: own } of this.#options.api.stored)
       if (own.group === spec.group && own.definition === undefined) names.push(namesOfKind(own));
     return collectNames(names);
   }

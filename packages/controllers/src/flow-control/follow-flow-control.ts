@@ -1,7 +1,7 @@
 /** The FlowSchemas and PriorityLevelConfigurations in the watch cache, for a server that limits its requests by them. */
 import { type Clock, runTask, type SyncTask } from '@cluster-apiserver/base';
 import type { FlowSchema, PriorityLevelConfiguration } from '@cluster-apiserver/kinds';
-import type { ApiSnapshot, Resource } from '@cluster-apiserver/registry';
+import type { LiveApi, Resource } from '@cluster-apiserver/registry';
 import { followAll, isLoaded, itemsWithin, readable } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
 import { flowControlResources } from './keep-flow-control.ts';
@@ -16,7 +16,7 @@ export interface FlowControlFollower {
 
 /** Follows them until the returned function is called; undefined where they are not served. */
 export function followFlowControl(
-  api: ApiSnapshot,
+  api: LiveApi,
   { clock, apply, failed }: FlowControlFollower,
 ): (() => void) | undefined {
   const { schemas, levels } = flowControlResources(api) ?? {};

@@ -15,7 +15,7 @@ import { formatTime } from '@cluster-apiserver/model';
 import { sameJson } from '@cluster-apiserver/model/json';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { decode } from '@cluster-apiserver/model/schema';
-import { type ApiSnapshot, create, type Resource, type StoredObject } from '@cluster-apiserver/registry';
+import { type LiveApi, create, type Resource, type StoredObject } from '@cluster-apiserver/registry';
 import { type Call, itemKey, textOfItemKey } from '@cluster-apiserver/storage';
 import { changeObject, ignoreWarning } from '../change-object.ts';
 import { isLoaded, itemsWithin, readable } from '../memory.ts';
@@ -45,14 +45,14 @@ const defaultSchemas: Defaults = { mandatory: mandatoryFlowSchemas, suggested: s
 /** Runs until the signal aborts, and resolves when no work is running any more. */
 export async function keepFlowControl(options: ControllerOptions): Promise<void> {
   const { api, signal } = options;
-  const resources = flowControlResources(api.current);
+  const resources = flowControlResources(api);
   if (!resources || signal.aborted) return;
   const { schemas, levels } = resources;
   await Promise.all([keepLevels(options, levels), keepSchemas(options, schemas, levels)]);
 }
 
 /** Undefined where not both are served. */
-export function flowControlResources(api: ApiSnapshot): { schemas: Resource; levels: Resource } | undefined {
+export function flowControlResources(api: LiveApi): { schemas: Resource; levels: Resource } | undefined {
   const [schemas, levels] = ['FlowSchema', 'PriorityLevelConfiguration'].map((kind) =>
     api.byGroupKind('flowcontrol.apiserver.k8s.io', kind),
   );
@@ -63,7 +63,6 @@ const keepLevels = (options: ControllerOptions, levels: Resource): Promise<void>
   runController(options, {
     workers,
     reconciled: levels,
-    followed: () => [levels],
     start: ({ enqueue, call }) => ({
       reconcile: (key) => keepDefault(levels, key, defaultLevels, call()),
       changed: (_, { key }) => {
@@ -77,7 +76,7 @@ const keepSchemas = (options: ControllerOptions, schemas: Resource, levels: Reso
   runController(options, {
     workers,
     reconciled: schemas,
-    followed: () => [schemas, levels],
+    alsoFollowed: [levels],
     start: ({ enqueue, forEachKey, call }) => ({
       reconcile: async (key) => {
         await keepDefault(schemas, key, defaultSchemas, call());

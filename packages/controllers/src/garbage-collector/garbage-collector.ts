@@ -48,22 +48,25 @@ class GarbageCollector {
   /** In an incomplete graph an owner may seem to have no dependents, so nothing is enqueued. */
   #isComplete = false;
   #isSyncDue = true;
-  /** The kinds whose objects the graph has had as of some sync, and gets the changes of. */
-  #synced = new Set<Resource>();
+  /** The kinds whose objects the next sync brings into the graph. It has had those of all others, and gets their changes. */
+  readonly #unsynced = new Set<Resource>();
   #areWaitingNodesDue = false;
   /** Owners whose dependents the next pass considers. Each is in it once, so the graph bounds it. */
   readonly #changedOwners = new Set<Owner>();
+  /** How many objects of a kind cannot be read, if there are any. */
+  readonly #unreadable = new Map<Resource, number>();
   #unreadableReports = 0;
 
   constructor(options: ControllerOptions) {
     const { api, clock, random, signal, log, measures } = options;
     this.#options = options;
-    this.#graph = new Graph(api.current.stored, referenceResolver(api));
+    this.#graph = new Graph(referenceResolver(api));
     this.#actions = nextActionReader(this.#graph, api);
     this.#pace = createPace(clock, signal);
     this.#passes = createPasses(clock, signal);
     const work = createWorker({
       graph: this.#graph,
+      api,
       actions: this.#actions,
       clock,
       isComplete: () => this.#isComplete,
@@ -80,15 +83,20 @@ class GarbageCollector {
 
   async run(): Promise<void> {
     const { api, measures } = this.#options;
-    const unfollow = followApi(api, ({ stored }) => stored, {
+    for (const resource of api.stored) this.#unsynced.add(resource);
+    const unfollow = followApi(api, () => true, {
       changed: (resource, change) => this.#noteChange(resource, change),
-      interrupted: () => {
-        this.#synced.clear();
+      interrupted: (resource) => {
+        this.#unsynced.add(resource);
         this.#requestSync();
       },
       // References to the kinds have to be resolved again.
-      kindsChanged: (came) => {
-        for (const resource of came) this.#graph.add(resource);
+      kindsChanged: ({ came, went }) => {
+        for (const resource of went) {
+          this.#unsynced.delete(resource);
+          this.#unreadable.delete(resource);
+        }
+        for (const resource of came) this.#unsynced.add(resource);
         this.#requestSync();
       },
       failed: this.#passes.fail,
@@ -119,6 +127,7 @@ class GarbageCollector {
     for (const owner of this.#graph.refreshOwners(resource, change)) this.#changedOwners.add(owner);
     if (previous?.unreadable || current?.unreadable) {
       this.#areWaitingNodesDue = true;
+      this.#countUnreadable(resource);
       this.#measureUnreadable();
       this.#reportUnreadable(resource, current);
     }
@@ -133,21 +142,22 @@ class GarbageCollector {
   async #sync(): Promise<void> {
     const { api, log } = this.#options;
     this.#isSyncDue = false;
-    const resources = api.current.stored.filter((resource) => isLoaded([resource]));
-    if (resources.length === 0) return;
     this.#unreadableReports = 0;
-    this.#measureUnreadable();
-    await this.#forgetRemoved(new Set(api.current.stored));
-    await this.#updateNodes();
-    for (const resource of resources) {
-      if (this.#synced.has(resource)) continue;
-      this.#synced.add(resource);
+    await this.#pace.forEach(this.#graph.nodes(), ({ resource, itemKey }) => {
+      const isKnown = isLoaded([resource]) && api.ofVersion(resource.served) === resource;
+      this.#updateNode(resource, itemKey, isKnown ? resource.collection.get(itemKey) : undefined);
+    });
+    for (const resource of this.#unsynced) {
+      if (!isLoaded([resource])) continue;
+      this.#unsynced.delete(resource);
+      this.#countUnreadable(resource);
       await this.#pace.forEach(itemsWithin(resource.collection.view(), ''), ({ key }) => {
         const item = resource.collection.get(key);
         if (item?.unreadable) this.#reportUnreadable(resource, item);
         else this.#updateNode(resource, key, item);
       });
     }
+    this.#measureUnreadable();
     await this.#pace.forEach(this.#graph.owners(), (owner) => this.#graph.refreshOwner(owner));
     // Memory was loaded again meanwhile.
     if (this.#isSyncDue) return;
@@ -156,26 +166,6 @@ class GarbageCollector {
     this.#changedOwners.clear();
     log.debug(2, 'garbage collector synced with the watch cache', { nodes: this.#graph.size });
     await this.#pace.forEach(this.#graph.nodes(), (node) => this.#enqueueIfActionable(node));
-  }
-
-  /** Before it, references to removed kinds are resolved again: their owners are unknown now. */
-  async #forgetRemoved(served: ReadonlySet<Resource>): Promise<void> {
-    const removed = [...this.#graph.resources].filter((resource) => !served.has(resource));
-    if (removed.length === 0) return;
-    for (const resource of removed) {
-      this.#synced.delete(resource);
-      await this.#pace.forEach(this.#graph.nodesOf(resource), ({ itemKey }) =>
-        this.#updateNode(resource, itemKey, undefined),
-      );
-    }
-    await this.#updateNodes();
-    for (const resource of removed) this.#graph.delete(resource);
-  }
-
-  #updateNodes(): Promise<void> {
-    return this.#pace.forEach(this.#graph.nodes(), ({ resource, itemKey }) =>
-      this.#updateNode(resource, itemKey, isLoaded([resource]) ? resource.collection.get(itemKey) : undefined),
-    );
   }
 
   async #considerDependents(): Promise<void> {
@@ -202,9 +192,14 @@ class GarbageCollector {
     if (this.#isComplete && node && this.#actions.nextAction(node)) this.#queue.add(node);
   }
 
+  #countUnreadable(resource: Resource): void {
+    const count = unreadableCount(resource);
+    if (count > 0) this.#unreadable.set(resource, count);
+    else this.#unreadable.delete(resource);
+  }
+
   #measureUnreadable(): void {
-    const { measures, api } = this.#options;
-    measures.unreadable(unreadableCount(api.current.stored));
+    this.#options.measures.unreadable(this.#unreadable.values().reduce((sum, count) => sum + count, 0));
   }
 
   #reportUnreadable(resource: Resource, item: CachedObject | undefined): void {

@@ -1,4 +1,3 @@
-import { invariant } from '@cluster-apiserver/base';
 import type { CachedObject, Resource, StoredObject } from '@cluster-apiserver/registry';
 import type { ItemChange } from '@cluster-apiserver/storage';
 import { Bag, type ReadonlyBag } from './bag.ts';
@@ -52,33 +51,13 @@ interface Table {
 
 /** The graph of owners and dependents. It follows the watch cache change by change, so both have the same revision. */
 export class Graph {
+  /** Of the kinds that have nodes or owners: most of many have none. */
   readonly #tables = new Map<Resource, Table>();
   readonly #resolve: ReferenceResolver;
   readonly #waiting = new Set<GraphNode>();
 
-  constructor(resources: readonly Resource[], resolve: ReferenceResolver) {
+  constructor(resolve: ReferenceResolver) {
     this.#resolve = resolve;
-    for (const resource of resources) this.add(resource);
-  }
-
-  /** From now on the graph has objects of this kind, which may be owners and dependents. */
-  add(resource: Resource): void {
-    this.#tables.set(resource, { nodes: new Map(), owners: new Map() });
-  }
-
-  /** Forgets a kind, whose objects are neither nodes any more, nor owners of any. */
-  delete(resource: Resource): void {
-    this.#tables.delete(resource);
-  }
-
-  /** The kinds of the graph. */
-  get resources(): Iterable<Resource> {
-    return this.#tables.keys();
-  }
-
-  /** The nodes of one kind. */
-  *nodesOf(resource: Resource): Generator<GraphNode, void> {
-    yield* this.#table(resource).nodes.values();
   }
 
   get size(): number {
@@ -99,12 +78,11 @@ export class Graph {
   }
 
   has(node: GraphNode): boolean {
-    // Its kind may be gone meanwhile.
-    return this.#tables.get(node.resource)?.nodes.get(node.itemKey) === node;
+    return this.node(node.resource, node.itemKey) === node;
   }
 
   node(resource: Resource, itemKey: string): GraphNode | undefined {
-    return this.#table(resource).nodes.get(itemKey);
+    return this.#tables.get(resource)?.nodes.get(itemKey);
   }
 
   /** The node of an owner, if the owner exists and has one. */
@@ -115,12 +93,12 @@ export class Graph {
 
   /** The node as an owner; undefined if nothing depends on it. */
   ownerOf({ resource, itemKey, object }: GraphNode): Owner | undefined {
-    return this.#table(resource).owners.get(itemKey)?.get(object.uid);
+    return this.#tables.get(resource)?.owners.get(itemKey)?.get(object.uid);
   }
 
   /** Compares the owners that a change concerns with memory; returns those whose state has changed. */
   refreshOwners(resource: Resource, { key, previous, current }: ItemChange<CachedObject>): readonly Owner[] {
-    const byUid = this.#table(resource).owners.get(key);
+    const byUid = this.#tables.get(resource)?.owners.get(key);
     if (!byUid) return noOwners;
     // An unreadable object may be any of those that its name is given to.
     const concerned =
@@ -133,7 +111,7 @@ export class Graph {
   /** Whether the state of the owner has changed. */
   refreshOwner(owner: Owner): boolean {
     const { resource, itemKey, uid, state } = owner;
-    const known: MutableOwner | undefined = this.#table(resource).owners.get(itemKey)?.get(uid);
+    const known: MutableOwner | undefined = this.#tables.get(resource)?.owners.get(itemKey)?.get(uid);
     if (!known) return false;
     known.state = readState(resource, itemKey, uid);
     return known.state !== state;
@@ -145,21 +123,21 @@ export class Graph {
     itemKey: string,
     object: StoredObject | undefined,
   ): { readonly node: GraphNode | undefined; readonly before: readonly OwnerEdge[] } {
-    const { nodes } = this.#table(resource);
-    const existing = nodes.get(itemKey);
+    const existing = this.#tables.get(resource)?.nodes.get(itemKey);
     const before = existing?.owners ?? noEdges;
     const waiting = object && waitingOf(object);
     const resolved = object && this.#resolve(resource, object);
     if (!object || !resolved || (resolved.references.length === 0 && !resolved.hasUnknownOwners && !waiting)) {
       if (!existing) return nothing;
       this.#relink(existing, noEdges);
-      nodes.delete(itemKey);
+      this.#table(resource).nodes.delete(itemKey);
+      this.#deleteIfEmpty(resource);
       this.#waiting.delete(existing);
       return { node: undefined, before };
     }
     const { references, hasUnknownOwners } = resolved;
     const node = existing ?? { resource, itemKey, object, owners: noEdges, hasUnknownOwners, waiting };
-    if (!existing) nodes.set(itemKey, node);
+    if (!existing) this.#table(resource).nodes.set(itemKey, node);
     node.object = object;
     node.hasUnknownOwners = hasUnknownOwners;
     node.waiting = waiting;
@@ -217,12 +195,18 @@ export class Graph {
     const byUid = owners.get(itemKey);
     byUid?.delete(uid);
     if (byUid?.size === 0) owners.delete(itemKey);
+    this.#deleteIfEmpty(resource);
   }
 
   #table(resource: Resource): Table {
-    const table = this.#tables.get(resource);
-    invariant(table, 'the graph has a table for each followed kind');
+    let table = this.#tables.get(resource);
+    if (!table) this.#tables.set(resource, (table = { nodes: new Map(), owners: new Map() }));
     return table;
+  }
+
+  #deleteIfEmpty(resource: Resource): void {
+    const { nodes, owners } = this.#table(resource);
+    if (nodes.size + owners.size === 0) this.#tables.delete(resource);
   }
 }
 

@@ -18,7 +18,7 @@ let actions: NextActionReader;
 beforeEach(() => {
   memory = memoryStore(fakeClock());
   world = createWorld({ store: memory, clock: fakeClock(), call: () => call });
-  graph = new Graph(world.resources, referenceResolver(world.api));
+  graph = new Graph(referenceResolver(world.api));
   actions = nextActionReader(graph, world.api);
 });
 afterEach(async () => {

@@ -17,9 +17,9 @@ export function nextActionReader(graph: Graph, api: LiveApi): NextActionReader {
   const mayRelease = (node: GraphNode): boolean =>
     node.waiting !== undefined &&
     // An object of a kind that is still being loaded may depend on it.
-    !api.current.isLoading &&
+    !api.isLoading &&
     !isAwaited(graph, node) &&
-    !hasUnreadableBeside(api.current.stored, node);
+    !hasUnreadableBeside(api.stored, node);
   return {
     mayRelease,
     nextAction: (node) => {

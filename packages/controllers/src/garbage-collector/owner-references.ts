@@ -27,8 +27,8 @@ export function referenceResolver(api: LiveApi): ReferenceResolver {
     const references: ResolvedReference[] = [];
     let hasUnknownOwners = false;
     for (const reference of lifecycle.ownerReferences) {
-      const named = api.current.byKind(reference.apiVersion ?? '', reference.kind ?? '');
-      const owner = named?.kind.ownsOthers ? api.current.storedOf(named) : undefined;
+      const named = api.byKind(reference.apiVersion ?? '', reference.kind ?? '');
+      const owner = named?.kind.ownsOthers ? api.ofVersion(named.stored) : undefined;
       // A cluster-scoped object cannot have a namespaced owner: the reference has no namespace.
       if (!owner || (owner.kind.namespaced && !kind.namespaced)) hasUnknownOwners = true;
       else references.push(resolve(owner, namespace, reference));

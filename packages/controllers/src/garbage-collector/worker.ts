@@ -1,7 +1,7 @@
 import { type Clock, unreachable } from '@cluster-apiserver/base';
 import { foregroundFinalizer, orphanFinalizer } from '@cluster-apiserver/model/validation';
 import type { Call } from '@cluster-apiserver/storage';
-import type { Resource } from '@cluster-apiserver/registry';
+import type { LiveApi, Resource } from '@cluster-apiserver/registry';
 import type { Log } from '@cluster-apiserver/telemetry';
 import { onePerFeed, readBarrier } from '../memory.ts';
 import type { Graph, GraphNode } from './graph.ts';
@@ -11,6 +11,7 @@ import { deleteDependent, detach, releaseFinalizer } from './writes.ts';
 
 export interface WorkerOptions {
   readonly graph: Graph;
+  readonly api: LiveApi;
   readonly actions: NextActionReader;
   readonly clock: Clock;
   /** False while the graph is built again. */
@@ -28,7 +29,7 @@ const freshForMs = 100;
 
 /** Runs the next step for a node of the graph; a no-op if the graph has changed meanwhile. */
 export function createWorker(options: WorkerOptions): (node: GraphNode) => Promise<void> {
-  const { graph, actions, clock, isComplete, signal, call, log } = options;
+  const { graph, api, actions, clock, isComplete, signal, call, log } = options;
   /** When each feed was last asked, with success. */
   const provenFreshMs = new WeakMap<object, number>();
 
@@ -54,7 +55,7 @@ export function createWorker(options: WorkerOptions): (node: GraphNode) => Promi
   };
   const releaseOwner = async (node: GraphNode): Promise<void> => {
     // The owner has no dependents. After the barrier, memory holds every dependent that exists by now.
-    await readFresh([...graph.resources]);
+    await readFresh(onePerFeed(api.stored));
     if (nextActionOf(node) !== 'release finalizer') return;
     const finalizer = node.waiting === 'orphan' ? orphanFinalizer : foregroundFinalizer;
     await releaseFinalizer(node.resource, node.object, finalizer, call());

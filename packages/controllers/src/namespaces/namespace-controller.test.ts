@@ -313,6 +313,6 @@ describe('what cannot be read', () => {
 });
 
 test('a server without namespaces has nothing to drain', async () => {
-  const api = fixedApi(registry.api.current.resources.filter(({ kind }) => kind !== namespaceKind));
+  const api = fixedApi(registry.api.resources.filter(({ kind }) => kind !== namespaceKind));
   await beginTerm(drainNamespaces, { api, clock }).ended;
 });

@@ -30,15 +30,14 @@ const unreadableReportsMax = 10;
 /** Drains namespaces until the signal aborts, and resolves when no work is running any more. */
 export async function drainNamespaces(options: ControllerOptions): Promise<void> {
   const { api, signal } = options;
-  const namespaces = api.current.ofVersion(namespaceKind);
+  const namespaces = api.ofVersion(namespaceKind);
   if (!namespaces || signal.aborted) return;
   const terminating: TerminatingNamespaces = new Map();
   try {
     await runController(options, {
       workers,
       reconciled: namespaces,
-      followed: ({ stored }) => stored,
-      isAnyFollowed: true,
+      followsKind: ({ namespaced }) => namespaced,
       start: (context) => new NamespaceDrainer(options, namespaces, terminating, context),
     });
   } finally {
@@ -70,7 +69,7 @@ class NamespaceDrainer implements Reconciler {
 
   /** The resources whose objects are in namespaces, of what is served now. */
   get #namespaced(): readonly Resource[] {
-    return this.#options.api.current.stored.filter(({ kind }) => kind.namespaced);
+    return this.#options.api.stored.filter(({ kind }) => kind.namespaced);
   }
 
   async reconcile(key: string): Promise<void> {
@@ -80,13 +79,13 @@ class NamespaceDrainer implements Reconciler {
     const found = terminatingNamespace(readable(this.#namespaces.collection.get(key)));
     if (!found) return;
     const namespace = found.name;
-    const before = api.current;
-    const resources = this.#namespaced;
+    const { stored } = api;
+    const resources = stored.filter(({ kind }) => kind.namespaced);
     const end = (held: readonly Resource[]): Promise<void> => endElsewhere(held, found, call(), signal);
     const content = await deleteContent({ resources, namespace, pace, signal, call, home: this.#namespaces, end });
     if (content.remaining.size === 0 && content.failures.length === 0) {
-      // Objects of a kind that is still being loaded, or has come meanwhile, may be in it. Its coming begins a sync.
-      if (before.isLoading || api.current !== before) return;
+      // Objects of a kind that is still being loaded, or has come meanwhile, may be in it. It is enqueued when kinds change.
+      if (api.isLoading || api.stored !== stored) return;
       await finalize(this.#namespaces, found, call());
       log.debug(2, 'namespace finalized', { namespace });
       return;

@@ -9,7 +9,7 @@
  */
 import { countedNames, isQuotaName, isScoped, type ResourceQuota } from '@cluster-apiserver/kinds';
 import { textOfItemKey } from '@cluster-apiserver/storage';
-import { type ApiSnapshot, countObjects, hasItemWithin } from '@cluster-apiserver/registry';
+import { type LiveApi, countObjects, hasItemWithin } from '@cluster-apiserver/registry';
 import { sameJson } from '@cluster-apiserver/model/json';
 import { changeObject } from '../change-object.ts';
 import { isLoaded, itemsWithin, readable } from '../memory.ts';
@@ -22,19 +22,18 @@ const workers = 5;
 /** Counts until the signal aborts, and resolves when no work is running any more. */
 export async function countQuotas(options: ControllerOptions): Promise<void> {
   const { api, signal, log } = options;
-  const quotas = api.current.byGroupKind('', 'ResourceQuota');
+  const quotas = api.byGroupKind('', 'ResourceQuota');
   if (!quotas || signal.aborted) return;
   await runController(options, {
     workers,
     reconciled: quotas,
-    followed: ({ resources }) => resources.filter(({ kind }) => kind.namespaced && countedNames(kind).length > 0),
-    isAnyFollowed: true,
+    followsKind: (kind) => kind.namespaced && countedNames(kind).length > 0,
     start: ({ enqueue, forEachKey, call }) => ({
       reconcile: async (key) => {
         const stored = readable(quotas.collection.get(key));
         if (!stored) return;
         const { spec, status } = requireKind(stored.object, 'ResourceQuota');
-        const counted = { hard: spec.hard ?? {}, used: countUsed(api.current, stored.namespace, spec) };
+        const counted = { hard: spec.hard ?? {}, used: countUsed(api, stored.namespace, spec) };
         if (sameJson(counted, { hard: status.hard ?? {}, used: status.used ?? {} })) return;
         const version = String(stored.revision);
         await changeObject(
@@ -65,7 +64,7 @@ export async function countQuotas(options: ControllerOptions): Promise<void> {
 }
 
 /** What counts for each name that something counts. The scopes are about pods, so with one of them nothing does. */
-function countUsed({ resources }: ApiSnapshot, namespace: string, spec: ResourceQuota['spec']): Record<string, string> {
+function countUsed({ resources }: LiveApi, namespace: string, spec: ResourceQuota['spec']): Record<string, string> {
   const { hard = {} } = spec;
   // Of pods, volumes and services there are none.
   const used: Record<string, string> = Object.fromEntries(

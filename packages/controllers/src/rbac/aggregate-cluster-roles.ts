@@ -24,12 +24,11 @@ const workers = 1;
 /** Aggregates until the signal aborts, and resolves when no work is running any more. */
 export async function aggregateClusterRoles(options: ControllerOptions): Promise<void> {
   const { api, signal } = options;
-  const clusterRoles = api.current.byGroupKind(rbacGroup, 'ClusterRole');
+  const clusterRoles = api.byGroupKind(rbacGroup, 'ClusterRole');
   if (!clusterRoles || signal.aborted) return;
   await runController(options, {
     workers,
     reconciled: clusterRoles,
-    followed: () => [clusterRoles],
     start: (context) => aggregator(options, clusterRoles, context),
   });
 }
@@ -65,7 +64,7 @@ function aggregator(
         }
       const current = rulesOf(role);
       // An unreadable role may be selected, and its rules must not be lost meanwhile.
-      if (unreadableCount([clusterRoles]) > 0) rules.add(current);
+      if (unreadableCount(clusterRoles) > 0) rules.add(current);
       if (sameJson(rules.all, current)) return;
       await applyFields(clusterRoles, role, { manager, fields: { rules: rules.all } }, call());
       log.debug(2, 'wrote the rules of an aggregated ClusterRole', {

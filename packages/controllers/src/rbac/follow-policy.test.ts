@@ -20,7 +20,7 @@ const failed = (error: unknown): never => {
   throw error;
 };
 function follow(): FollowedPolicy {
-  policy = new FollowedPolicy({ resources: policyResources(world.open().api.current), clock: world.clock, failed });
+  policy = new FollowedPolicy({ resources: policyResources(world.open().api), clock: world.clock, failed });
   return policy;
 }
 const asks = (name: string, namespace: string | undefined): AccessAttributes => ({

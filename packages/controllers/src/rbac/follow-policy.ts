@@ -6,7 +6,7 @@
 import { type Clock, runTask, type SyncTask } from '@cluster-apiserver/base';
 import { type CurrentPolicy, PolicyIndex } from '@cluster-apiserver/gates';
 import { rbacGroup } from '@cluster-apiserver/model';
-import type { ApiSnapshot, CachedObject, Resource } from '@cluster-apiserver/registry';
+import type { LiveApi, CachedObject, Resource } from '@cluster-apiserver/registry';
 import { type Call, textOfItemKey } from '@cluster-apiserver/storage';
 import { followAll, isLoaded, itemsWithin, onePerFeed } from '../memory.ts';
 import { requireKind } from '../object-of-kind.ts';
@@ -22,7 +22,7 @@ export interface FollowPolicyOptions {
 const kindNames: readonly string[] = ['Role', 'ClusterRole', 'RoleBinding', 'ClusterRoleBinding'];
 
 /** The resources of roles and bindings; none where not all of them are served. */
-export function policyResources(api: ApiSnapshot): readonly Resource[] {
+export function policyResources(api: LiveApi): readonly Resource[] {
   const found = kindNames.flatMap((kind) => api.byGroupKind(rbacGroup, kind) ?? []);
   return found.length === kindNames.length ? found : [];
 }

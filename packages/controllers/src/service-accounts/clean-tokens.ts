@@ -22,9 +22,9 @@ const periodMs = 365 * dayMs;
 /** Looks now and every day, until the signal aborts. */
 export async function cleanTokens(options: ControllerOptions & ControllerServices): Promise<void> {
   const { api, signal, signSecretToken, clock } = options;
-  const secrets = api.current.byGroupKind('', 'Secret');
-  const accounts = api.current.byGroupKind('', 'ServiceAccount');
-  const configMaps = api.current.byGroupKind('', 'ConfigMap');
+  const secrets = api.byGroupKind('', 'Secret');
+  const accounts = api.byGroupKind('', 'ServiceAccount');
+  const configMaps = api.byGroupKind('', 'ConfigMap');
   if (!secrets || !accounts || !configMaps || !signSecretToken || signal.aborted) return;
   const visit = (secret: StoredObject, call: () => Call): Promise<void> | undefined => {
     const nowMs = clock.now();

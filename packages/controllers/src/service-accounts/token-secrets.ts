@@ -35,13 +35,13 @@ interface TokenSigner {
 /** Runs until the signal aborts, and resolves when no work is running any more. */
 export async function fillTokenSecrets(options: ControllerOptions & ControllerServices): Promise<void> {
   const { api, signal, signSecretToken } = options;
-  const secrets = api.current.byGroupKind('', 'Secret');
-  const accounts = api.current.byGroupKind('', 'ServiceAccount');
+  const secrets = api.byGroupKind('', 'Secret');
+  const accounts = api.byGroupKind('', 'ServiceAccount');
   if (!secrets || !accounts || !signSecretToken || signal.aborted) return;
   await runController(options, {
     workers,
     reconciled: secrets,
-    followed: () => [secrets, accounts],
+    alsoFollowed: [accounts],
     start: (context) => new TokenSecrets({ ...options, signSecretToken }, secrets, accounts, context),
   });
 }

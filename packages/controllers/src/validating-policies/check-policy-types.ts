@@ -20,12 +20,11 @@ const workers = 1;
 /** Checks policies until the signal aborts, and resolves when no work is running any more. */
 export async function checkPolicyTypes(options: ControllerOptions): Promise<void> {
   const { api, clock, signal, log } = options;
-  const policies = api.current.byGroupKind(admissionRegistration.group, 'ValidatingAdmissionPolicy');
+  const policies = api.byGroupKind(admissionRegistration.group, 'ValidatingAdmissionPolicy');
   if (!policies || signal.aborted) return;
   await runController(options, {
     workers,
     reconciled: policies,
-    followed: () => [policies],
     start: ({ enqueue, forEachKey, call }) => ({
       reconcile: async (key) => {
         await readBarrier([policies], call(), signal);
@@ -34,7 +33,7 @@ export async function checkPolicyTypes(options: ControllerOptions): Promise<void
         const policy = requireKind(stored.object, 'ValidatingAdmissionPolicy');
         const generation = numberOf(policy.metadata.generation ?? 0);
         if (generation <= numberOf(policy.status.observedGeneration ?? 0)) return;
-        const served = api.current.resources.map((one) => one.served);
+        const served = api.resources.map((one) => one.served);
         const warnings = await runTask(clock, call(), checkTypes(policy, served), true);
         const typeChecking = warnings.length > 0 ? { expressionWarnings: warnings } : {};
         const fields = { status: { observedGeneration: generation, typeChecking } };

@@ -24,15 +24,7 @@ export const createSubresourceHandler = (
   api: LiveApi,
 ): Handler<AuthenticatedContext> =>
   createUnstored(subresource, checks, resource.clock, (object, options, context) =>
-    createSubresource(
-      resource,
-      subresource,
-      namespacedNameOf(context).name,
-      object,
-      options,
-      context.call,
-      api.current,
-    ),
+    createSubresource(resource, subresource, namespacedNameOf(context).name, object, options, context.call, api),
   );
 
 /** The object of the request is answered, and not stored. */

@@ -26,7 +26,7 @@ export function createResourceQuota(api: LiveApi): AdmissionPlugin {
     name: 'ResourceQuota',
     validate: (context) => {
       const { namespace } = context;
-      const quotas = api.current.byGroupKind('', 'ResourceQuota');
+      const quotas = api.byGroupKind('', 'ResourceQuota');
       if (namespace === undefined || !quotas || !hasItemWithin(quotas, itemKey(`${namespace}/`))) return undefined;
       const names = namesOf(context, api);
       if (names.length === 0) return undefined;
@@ -62,6 +62,6 @@ function requireRoom(
 
 /** What a creation counts for. A review is not stored, and so not counted. */
 const namesOf = ({ operation, subresource, resource }: AdmissionContext, api: LiveApi): readonly string[] =>
-  operation === 'CREATE' && subresource === undefined && api.current.byGroupKind(resource.group, resource.kind)
+  operation === 'CREATE' && subresource === undefined && api.byGroupKind(resource.group, resource.kind)
     ? countedNames(resource)
     : [];

@@ -42,7 +42,7 @@ let view: View<CachedObject>;
 
 beforeAll(async () => {
   registry = openTestRegistry(robotKind, memoryStore(systemClock), clock);
-  resource = registry.api.current.stored[0] as Resource;
+  resource = registry.api.stored[0] as Resource;
   for (let i = 0; i < count; i++) {
     const namespace = i % 3 === 0 ? 'a' : 'b';
     const metadata = { name: `r${i}`, labels: { even: String(i % 2 === 0), i: `${i}` } };

@@ -4,8 +4,8 @@ import type { KubeObject, Subresource } from '@cluster-apiserver/model/kind';
 import { decode } from '@cluster-apiserver/model/schema';
 import { runAdmission } from '../write/admission.ts';
 import { get } from './get.ts';
-import type { ApiSnapshot } from '../api-snapshot.ts';
 import type { Resource } from '../resource.ts';
+import type { LiveApi } from '../served-api.ts';
 import { withStatusErrors } from '../storage-errors.ts';
 import { inNamespace } from '../write/system-fields.ts';
 import type { WriteOptions } from '../write/write-options.ts';
@@ -18,7 +18,7 @@ export function createSubresource(
   incoming: KubeObject,
   options: WriteOptions,
   call: Call,
-  api: ApiSnapshot,
+  api: LiveApi,
 ): Promise<KubeObject> {
   return withStatusErrors(async () => {
     const { namespace, dryRun, warn, requester } = options;

@@ -38,7 +38,7 @@ let attempts: AdmissionContext[];
 
 beforeEach(() => {
   registry = openTestRegistry(kind, store, clock);
-  resource = registry.api.current.stored[0] as Resource;
+  resource = registry.api.stored[0] as Resource;
   attempts = [];
 });
 afterEach(() => registry.cache.close());

@@ -19,7 +19,7 @@ let resource: Resource;
 
 beforeEach(async () => {
   registry = openTestRegistry(robotKind, memoryStore(clock), clock);
-  resource = registry.api.current.stored[0] as Resource;
+  resource = registry.api.stored[0] as Resource;
   const robot = { kind: 'Robot', apiVersion: 'v1', metadata: { name: 'a' } };
   await create(
     resource,

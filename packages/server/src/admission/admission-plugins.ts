@@ -83,7 +83,7 @@ export async function openAdmission(
     OwnerReferencesPermissionEnforcement: () =>
       createOwnerReferencesPermissionEnforcement({
         authorizer,
-        resourceOf: (apiVersion, kind) => api.current.byKind(apiVersion, kind)?.served,
+        resourceOf: (apiVersion, kind) => api.byKind(apiVersion, kind)?.served,
       }),
     CertificateApproval: () => createCertificateApproval(authorizer),
     CertificateSigning: () => createCertificateSigning(authorizer),

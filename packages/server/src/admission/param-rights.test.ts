@@ -35,7 +35,7 @@ test('the policy of a binding is one of the group of admission, whatever other k
   const [plugin] = createParamRightsPlugins(api, {
     authorize: ({ resource }: AccessAttributes) => (asked.push(resource), { verdict: 'allow' as const }),
   });
-  await api.current.stored[0]?.collection.waitUntilFresh(undefined, call);
+  await api.stored[0]?.collection.waitUntilFresh(undefined, call);
   const binding: KubeObject = {
     kind: 'ValidatingAdmissionPolicyBinding',
     apiVersion: 'admissionregistration.k8s.io/v1',

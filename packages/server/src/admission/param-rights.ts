@@ -4,13 +4,13 @@ import { getCached, type LiveApi, type Resource } from '@cluster-apiserver/regis
 
 /** The plugin for policies with parameters; none if policies are not served. */
 export function createParamRightsPlugins(api: LiveApi, authorizer: Authorizer): readonly AdmissionPlugin[] {
-  const find = (name: string): Resource | undefined => api.current.byGroupKind(admissionRegistration.group, name);
+  const find = (name: string): Resource | undefined => api.byGroupKind(admissionRegistration.group, name);
   const policies = find('ValidatingAdmissionPolicy');
   if (!policies) return [];
   return [
     createParamRights({
       authorizer,
-      resourceOf: (apiVersion, kind) => api.current.byKind(apiVersion, kind)?.served.plural,
+      resourceOf: (apiVersion, kind) => api.byKind(apiVersion, kind)?.served.plural,
       findPolicy: (kind, name) => {
         const found = find(kind);
         return found && getCached(found, undefined, name)?.object;

@@ -40,7 +40,7 @@ export async function openPolicyPlugin(
 ): Promise<AdmissionPlugin | undefined> {
   const { openPlugin, createMeasures } = plugins[policyKind];
   const [policies, bindings] = [policyKind, `${policyKind}Binding`].map((name) =>
-    api.current.byGroupKind(admissionRegistration.group, name),
+    api.byGroupKind(admissionRegistration.group, name),
   );
   if (!policies || !bindings) return undefined;
   const plugin = openPlugin({

@@ -99,7 +99,7 @@ export async function openWebhookPlugin(
   cleanup: CleanupStack,
 ): Promise<AdmissionPlugin | undefined> {
   const { kindName, type, openPlugin } = plugins[name];
-  const configurations = api.current.byGroupKind(admissionRegistration.group, kindName);
+  const configurations = api.byGroupKind(admissionRegistration.group, kindName);
   if (!configurations) return undefined;
   const { clients, reportCall, measures } = webhookCalls;
   const plugin = openPlugin({

@@ -19,7 +19,7 @@ export function serveDefinitions(
   { environment: { clock, random }, log, health }: ServerContext,
   cleanup: CleanupStack,
 ): void {
-  const definitions = api.current.ofVersion(customResourceDefinition);
+  const definitions = api.ofVersion(customResourceDefinition);
   if (!definitions) return;
   const clients = openWebhookClients('conversion webhooks', webhookServices, clock, cleanup);
   const served = new ServedDefinitions(definitions, {

@@ -61,7 +61,7 @@ export async function openResources(
   onChange(retryUnreadable);
   addStorageChecks(health, { ...main, cache, clock });
   for (const [index, one] of cached.slice(1).entries()) addOverrideChecks(health, index, one);
-  const namespaceResource = api.current.ofVersion(namespaceKind);
+  const namespaceResource = api.ofVersion(namespaceKind);
   return {
     api,
     clients: [main.client, ...others.map(({ client }) => client)],
@@ -72,11 +72,9 @@ export async function openResources(
 
 /** A kind may come back under the same name, and any number of others may come and go. */
 const dropSeriesOfRemoved = (metrics: Metrics, api: LiveApi): unknown =>
-  api.onChange((current, previous) => {
-    const kept = new Set(current.resources);
-    for (const resource of previous.resources) {
-      if (kept.has(resource)) continue;
-      const { group, version, plural } = resource.served;
-      if (!current.byPath(group, version, plural)) metrics.dropSeries({ group, resource: plural });
+  api.onChange(({ went }) => {
+    for (const { served } of went) {
+      const { group, version, plural, isServed } = served;
+      if (isServed && !api.byPath(group, version, plural)) metrics.dropSeries({ group, resource: plural });
     }
   });

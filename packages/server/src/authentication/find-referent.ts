@@ -5,8 +5,8 @@ import { get, getAnyVersion, type LiveApi } from '@cluster-apiserver/registry';
 /** Looks up what tokens rely on in the watch cache, or in etcd if asked for a fresh read. */
 export function createFindReferent(api: LiveApi): FindReferent {
   const resources = {
-    ServiceAccount: api.current.byGroupKind('', 'ServiceAccount'),
-    Secret: api.current.byGroupKind('', 'Secret'),
+    ServiceAccount: api.byGroupKind('', 'ServiceAccount'),
+    Secret: api.byGroupKind('', 'Secret'),
   };
   return ({ kind, ...place }, freshly, call) => {
     const resource = resources[kind];

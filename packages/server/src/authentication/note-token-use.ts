@@ -19,7 +19,7 @@ export function createUseLog(
   { environment: { clock }, log }: ServerContext,
   cleanup: CleanupStack,
 ): (secret: UsedSecret) => void {
-  const secrets = api.current.byGroupKind('', 'Secret');
+  const secrets = api.byGroupKind('', 'Secret');
   const writes = new Map<string, Promise<void>>();
   cleanup.defer('labels of used tokens', async () => void (await Promise.all(writes.values())));
   const label = (current: KubeObject): object => {

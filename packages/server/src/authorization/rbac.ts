@@ -28,9 +28,9 @@ export function openRbac(
   { environment: { clock, random }, health, log }: ServerContext,
   cleanup: CleanupStack,
 ): Rbac | undefined {
-  const resources = policyResources(api.current);
+  const resources = policyResources(api);
   const [clusterRoles, clusterRoleBindings] = ['ClusterRole', 'ClusterRoleBinding'].map((name) =>
-    api.current.byGroupKind(rbacGroup, name),
+    api.byGroupKind(rbacGroup, name),
   );
   if (resources.length === 0 || !clusterRoles || !clusterRoleBindings) return undefined;
   const failed = (error: unknown): void =>

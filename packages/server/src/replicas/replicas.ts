@@ -87,7 +87,7 @@ export function openReplicas(
   { environment: { clock, random, hostname }, serverId, log }: ReplicaContext,
   cleanup: CleanupStack,
 ): Replicas | undefined {
-  const leases = api.current.byGroupKind('coordination.k8s.io', 'Lease');
+  const leases = api.byGroupKind('coordination.k8s.io', 'Lease');
   if (!leases) return undefined;
   // Of this process: another one with the same host name, such as the one after a crash, is another replica.
   const identity = `apiserver-${hash('sha256', serverId).slice(0, hashCharacters)}`;

@@ -57,7 +57,7 @@ function shareFairly(
 ): FlowControl | undefined {
   const control = new FlowControl({ clock, seats, waitMaxMs, measures: createFlowMeasures(metrics) });
   let names = new Set<string>();
-  const unfollow = followFlowControl(api.current, {
+  const unfollow = followFlowControl(api, {
     clock,
     apply: function* apply(schemas, levels) {
       const compiled = [];
@@ -116,7 +116,7 @@ function withMissing<Item>(
 function seatsOf(api: LiveApi, { info, served }: Parameters<RequestLimits['seatsOf']>[0]): number {
   const { verb, resource: target } = info;
   if (!served || verb === 'get') return 1;
-  const resource = api.current.ofVersion(served);
+  const resource = api.ofVersion(served);
   if (!resource) return 1;
   if (verb !== 'list') return Math.min(seatsMax, Math.round(resource.store.writeCongestion));
   if (!resource.collection.isReady) return 1;

@@ -19,7 +19,7 @@ test.each([
   const metrics = createMetrics({ ofProcess: false });
   const client = { history: { revision: known } } as EtcdClient; // nothing else of it is read
   const cache = { currentRevision: revision(currentRevision), progressAgeMs: 2_500, waitingReads: 3 };
-  publishWatchCaches(metrics, { current: { stored: [] } } as never, [{ id: 'etcd-0', client, cache }]);
+  publishWatchCaches(metrics, { stored: [] } as never, [{ id: 'etcd-0', client, cache }]);
   const lines = (await exposed(metrics)).split('\n');
   expect(lines).toEqual(
     expect.arrayContaining([
@@ -43,7 +43,7 @@ test('consistent reads are counted; reads at a revision only count as waits', as
     readMeasures: createReadMeasures(metrics),
   });
   await cache.firstLoad;
-  const { collection } = api.current.stored.find(({ kind }) => kind.plural === 'serviceaccounts') as Resource; // it is served
+  const { collection } = api.stored.find(({ kind }) => kind.plural === 'serviceaccounts') as Resource; // it is served
   for (let reads = 0; reads < 2; reads++) await collection.waitUntilFresh(undefined, call);
   await expect(collection.waitUntilFresh(revision(cache.currentRevision + 1), call)).rejects.toThrow(
     RevisionTooLargeError,

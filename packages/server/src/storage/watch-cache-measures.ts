@@ -74,7 +74,7 @@ export function publishWatchCaches(metrics: Metrics, api: LiveApi, etcds: readon
     'Reads that wait for the watch cache to catch up with etcd.',
     ({ cache }) => cache.waitingReads,
   );
-  publishResources(metrics, () => api.current.stored);
+  publishResources(metrics, () => api.stored);
 }
 
 type ReadResource = (resource: Resource) => number;
