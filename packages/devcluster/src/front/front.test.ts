@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { CleanupStack, systemClock } from '@cluster-apiserver/base';
+import { CleanupStack, requireValue, systemClock } from '@cluster-apiserver/base';
+import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { once } from 'node:events';
 import net from 'node:net';
 import { untilSteady, untilTurned as until } from '@cluster-apiserver/testkit/until';
@@ -178,12 +179,10 @@ async function listener(serve: (socket: net.Socket) => void): Promise<Listener> 
 const speaker = (name: string): Promise<Listener> => listener((socket) => socket.end(name));
 
 /** A port without a listener. */
+/** Nobody else gets this port either: another test may take a port of the ephemeral range as soon as it is closed. */
 async function refusing(): Promise<Listener> {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as net.AddressInfo; // it listens on a TCP port
-  server.close();
-  return { port };
+  const [port] = await freePorts(1);
+  return { port: requireValue(port) };
 }
 
 async function frontOf(replicas: readonly Listener[]) {

@@ -148,7 +148,10 @@ interface Condition {
   readonly status: string;
 }
 
-/** The certificate in the Secret, once there is one and the Certificate is ready. */
+/**
+ * The certificate in the Secret, once there is one and the Certificate is ready. While it is still being issued, the controller
+ * writes the same certificate again if its Secret is deleted.
+ */
 const issued = (client: Client, name: string): Promise<X509Certificate> =>
   until(
     `the certificate ${name}`,
@@ -156,8 +159,9 @@ const issued = (client: Client, name: string): Promise<X509Certificate> =>
       const secret = await client.request('GET', `${secrets}/${name}`);
       const { body } = await client.request('GET', `${resources}/certificates/${name}`);
       const { status } = JSON.parse(body) as { readonly status?: { readonly conditions?: readonly Condition[] } };
-      const isReady = status?.conditions?.some((one) => one.type === 'Ready' && one.status === 'True');
-      if (secret.status !== 200 || !isReady) return undefined;
+      const is = (type: string): boolean =>
+        status?.conditions?.some((one) => one.type === type && one.status === 'True') ?? false;
+      if (secret.status !== 200 || !is('Ready') || is('Issuing')) return undefined;
       const { data } = JSON.parse(secret.body) as { readonly data: Readonly<Record<string, string>> };
       const pem = data['tls.crt'];
       return pem === undefined ? undefined : new X509Certificate(Buffer.from(pem, 'base64'));
