@@ -57,7 +57,7 @@ export class ServedApi implements LiveApi {
   readonly #byGroupKind = new Map<string, Resource>();
   readonly #byDefinition = new Map<string, Resource>();
   readonly #byVersion = new Map<ServedKind, Resource>();
-  /** Made when they are asked for: while kinds come one after the other, nobody does. */
+  /** Made at their first use: most of them are never used while kinds come one after the other. */
   #resources: readonly Resource[] | undefined;
   #stored: readonly Resource[] | undefined;
 
