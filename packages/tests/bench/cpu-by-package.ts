@@ -8,7 +8,7 @@ import fs from 'node:fs';
 interface Profile {
   readonly nodes: readonly {
     readonly id: number;
-    readonly callFrame: { readonly functionName: string; readonly url: string };
+    readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number };
   }[];
   readonly samples: readonly number[];
   /** Microseconds since the previous sample. */
@@ -18,6 +18,7 @@ interface Profile {
 const [file = '', requests = '1', leftOut = '0'] = process.argv.slice(2);
 const { nodes, samples, timeDeltas } = JSON.parse(fs.readFileSync(file, 'utf8')) as Profile;
 
+const bundles = new Map<string, ReturnType<typeof packagesByLine>>();
 const placeOf = new Map(nodes.map(({ id, callFrame }) => [id, place(callFrame)]));
 const spent = new Map<string, number>();
 let at = 0;
@@ -37,13 +38,25 @@ for (const [where, microseconds] of [...spent].sort(([, one], [, other]) => othe
 line('in all', all);
 
 /** The package or runtime part that a frame belongs to; undefined while idle. */
-function place({ functionName, url }: Profile['nodes'][number]['callFrame']): string | undefined {
+function place({ functionName, url, lineNumber }: Profile['nodes'][number]['callFrame']): string | undefined {
   if (functionName === '(idle)') return undefined;
   if (functionName === '(garbage collector)') return 'the collector';
-  const packageName = /\/packages\/([^/]+)\//.exec(url)?.[1];
+  const packageName = bundledPackage(url, lineNumber) ?? /\/packages\/([^/]+)\//.exec(url)?.[1];
   if (packageName) return packageName;
   if (url.startsWith('node:'))
     return /_http|net|tls|stream|http2|event|task_queues/.test(url) ? "Node's HTTP" : 'Node, else';
   // Frames without a file belong to Node and V8; nearly all of them read from or write to sockets.
   return url === '' ? 'sockets, TLS, V8' : 'packages from npm';
+}
+
+/** The bundle of the server names each module in a comment above it. */
+function bundledPackage(url: string, lineNumber: number): string | undefined {
+  if (!url.endsWith('/server/dist/program.js')) return undefined;
+  if (!bundles.has(url)) bundles.set(url, packagesByLine(fs.readFileSync(new URL(url), 'utf8').split('\n')));
+  return bundles.get(url)?.[lineNumber];
+}
+
+function packagesByLine(lines: readonly string[]): readonly (string | undefined)[] {
+  let present: string | undefined;
+  return lines.map((line) => (present = /^\/\/ ([\w-]+)\/src\//.exec(line)?.[1] ?? present));
 }
