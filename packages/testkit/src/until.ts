@@ -1,20 +1,24 @@
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { DeadlineError } from './repeatable-errors.ts';
 
-const pollMs = 20;
+const pollMs = { first: 20, max: 200 };
 
-/** Polls until the result is defined, and returns it. Rejects with a DeadlineError that says `what` after the limit. */
+/**
+ * Polls until the result is defined, and returns it. Rejects with a DeadlineError that says `what` after the limit. The pauses
+ * grow to a tenth of the time that has passed: each question may cost the server a TLS handshake.
+ */
 export async function until<T>(
   what: string,
   fact: () => Promise<T | undefined> | T | undefined,
   limitMs = 20_000,
 ): Promise<T> {
-  const endMs = clock.monotonicMs() + limitMs;
+  const beganMs = clock.monotonicMs();
   for (;;) {
     const found = await fact();
     if (found !== undefined) return found;
-    if (clock.monotonicMs() > endMs) throw new DeadlineError(`timed out after ${limitMs} ms waiting for ${what}`);
-    await sleep(clock, pollMs);
+    const passedMs = clock.monotonicMs() - beganMs;
+    if (passedMs > limitMs) throw new DeadlineError(`timed out after ${limitMs} ms waiting for ${what}`);
+    await sleep(clock, Math.min(Math.max(pollMs.first, passedMs / 10), pollMs.max));
   }
 }
 

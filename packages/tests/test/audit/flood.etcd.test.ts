@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { http2Client } from '@cluster-apiserver/testkit/api-client';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { type AuditedServer, policyOf, serveAudited } from './audited-server.ts';
 
 let etcd: RealEtcd;
@@ -17,6 +18,10 @@ afterAll(() => etcd.stop());
 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
 const annotation = 'x'.repeat(200_000);
+/** Several times as many events as the queues below have room for. */
+const creations = repetitions({ ci: 150, soak: 300 });
+/** Of each client. */
+const reads = repetitions({ ci: 40, soak: 100 });
 const lost = 'apiserver_audit_error_total{plugin="log"}';
 
 /** Names of the objects whose request has an event of its end, by the status code. */
@@ -30,7 +35,7 @@ function completed({ events }: AuditedServer, verb: string): Map<number, string[
 }
 
 test.each(['blocking', 'blocking-strict'])(
-  '300 large creates at once, in the mode %s',
+  'large creates at once, in the mode %s',
   async (mode) => {
     audited = await serveAudited({
       etcd,
@@ -44,7 +49,7 @@ test.each(['blocking', 'blocking-strict'])(
       expect([201, 429, 503, 504]).toContain(status);
       return { name, status };
     };
-    const responses = await Promise.all(Array.from({ length: 300 }, (_, at) => create(at)));
+    const responses = await Promise.all(Array.from({ length: creations }, (_, at) => create(at)));
     const namesOf = (status: number): string[] =>
       responses.filter((response) => response.status === status).map(({ name }) => name);
     expect(namesOf(201).length).toBeGreaterThan(0);
@@ -71,7 +76,7 @@ test('large reads over HTTP/2 that nobody paces', async () => {
     http2Client(server.url, { ca: server.certificate, token: server.token }),
   );
   const responses = await Promise.all(
-    Array.from({ length: 100 }, (_, at) =>
+    Array.from({ length: reads }, (_, at) =>
       clients.map((client, of) => client.request('GET', `${accounts}/large?read=${at}-${of}.`)),
     ).flat(),
   );
