@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import tls from 'node:tls';
 import { callUntil, DeadlineExceededError, seededRandom } from '@cluster-apiserver/base';
 import { createHttpsClient, createTokenWebhook } from '../../src/index.ts';
 import type { HttpsClient, HttpsRequest } from '../../src/https/https-client.ts';
@@ -48,6 +49,26 @@ describe('A request to an external server', () => {
   ])('fails when its answer %s', async (_, respond, message) => {
     provider.answers.set('/a', respond);
     await expect(client.send(request('/a'), call)).rejects.toThrow(message);
+  });
+
+  test('costs no new reading of the CAs, however many connections are opened', async () => {
+    const { createSecureContext } = tls;
+    let contexts = 0;
+    tls.createSecureContext = (options) => (contexts++, createSecureContext(options));
+    try {
+      const [one, other] = [createHttpsClient({ clock }), createHttpsClient({ clock })];
+      for (const strange of [one, other, one, other])
+        await expect(strange.send(request('/a'), call)).rejects.toThrow('cannot be reached');
+      const before = contexts;
+      expect(before).toBeLessThanOrEqual(1);
+      provider.answers.set('/a', (answer) => answer.writeHead(200, { connection: 'close' }).end('yes'));
+      for (let asked = 0; asked < 3; asked++) expect((await client.send(request('/a'), call)).status).toBe(200);
+      expect(contexts - before).toBe(1);
+      one.close();
+      other.close();
+    } finally {
+      tls.createSecureContext = createSecureContext;
+    }
   });
 
   test('is retried on a new connection when the server closes the kept-alive one', async () => {
