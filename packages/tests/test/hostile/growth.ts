@@ -66,8 +66,8 @@ function runIgnoringErrors(run: () => unknown): void {
 /** Groups of successive parts that are counted together: each count takes some milliseconds. */
 const groupsMax = 30;
 
-/** The most steps that a task takes between two pauses. */
-export function longestPart(prepare: () => Generator<unknown, unknown>): number {
+/** Fewer steps than `stepsMax`, or the most that a task takes between two pauses. */
+export function longestPart(prepare: () => Generator<unknown, unknown>, stepsMax: number): number {
   let parts = 1;
   for (const task = prepare(); !task.next().done; ) parts++;
   const size = Math.ceil(parts / groupsMax);
@@ -75,7 +75,7 @@ export function longestPart(prepare: () => Generator<unknown, unknown>): number 
   let most = 0;
   // No part takes longer than its group.
   for (const { steps, from } of groups.toSorted((one, other) => other.steps - one.steps)) {
-    if (most >= steps || size === 1) return Math.max(most, steps);
+    if (most >= steps || steps < stepsMax || size === 1) return Math.max(most, steps);
     const task = prepare();
     for (let part = 0; part < from; part++) task.next();
     most = Math.max(most, ...countParts(task, Math.min(size, parts - from), 1));

@@ -155,6 +155,6 @@ describe.each(cases)('%s', (_, properties, content) => {
       },
     ],
   ])('%s in short parts', (__, prepare) => {
-    expect(longestPart(prepare)).toBeLessThan(stepsMax);
+    expect(longestPart(prepare, stepsMax)).toBeLessThan(stepsMax);
   });
 });
