@@ -82,9 +82,8 @@ export async function startJudgedLoad({
     await until(`${count} more ${what}`, () => enough() || undefined, recoveryMs);
   };
   const stop = async (): Promise<void> => {
-    await load.stop();
-    await compactor?.stop();
-    await Promise.all(watchers.map((watcher) => watcher.stop()));
+    // All at once: a watch that begins while others end would be cut before its initial state has come.
+    await Promise.all([load.stop(), compactor?.stop(), ...watchers.map((watcher) => watcher.stop())]);
     await recorder.stop();
   };
   return {
@@ -143,8 +142,10 @@ async function waitForWatchers(watchers: readonly Watcher[], log: readonly LogEn
   const isLate = ({ stream, revision }: Watcher): boolean => {
     const visible = due.get(stream.view);
     const current = stream.segments.at(-1);
-    if (!visible || revision >= (visible.events.at(-1)?.revision ?? 0)) return false;
-    // An initial state does not say its revision, which may be that of a deletion.
+    if (!visible) return false;
+    // Another watch begins with a state, which has to come, too, and does not say its revision: that may be of a deletion.
+    const isResumed = current?.opening.from === 'a revision';
+    if (isResumed && revision >= (visible.events.at(-1)?.revision ?? 0)) return false;
     return !current || !hasReceivedAll(current, visible, truth);
   };
   const late = (): Watcher[] => watchers.filter(isLate);
