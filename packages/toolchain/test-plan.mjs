@@ -25,14 +25,8 @@ export const memoryTests = [
   'packages/tests/test/operators/official-definitions\\.cluster\\.test\\.ts',
 ];
 
-/** It judges retained memory, too. */
+/** It judges retained memory, too, and takes as long as all of these together. More beside it would make it take longer still. */
 export const fuzzers = ['packages/tests/fuzz/fuzz\\.cluster\\.test\\.ts'];
-
-/** Tests that count steps, without other processes: they take one core, and run after the fuzzer while the others wait. */
-export const computingTests = [
-  'packages/pipeline/src/faults\\.test\\.ts',
-  'packages/tests/test/hostile/(growth[\\w-]*|parts-of-definitions)\\.test\\.ts',
-];
 
 /**
  * Faults of operation for which a test run has no time, and which tests of parts cover: only `npm run faults` runs these.

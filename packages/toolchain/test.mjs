@@ -8,16 +8,7 @@ import { runConformance } from './recorded-cases.mjs';
 import { describeEtcd } from './etcd.mjs';
 import { reportFailures, reportSkipped, reportSlowest, runJest, sumResults } from './jest.mjs';
 import { cache, Failure, main, root } from './project.mjs';
-import {
-  computingTests,
-  fuzzers,
-  groups,
-  mayRepeat,
-  measuringTests,
-  memoryTests,
-  onlyWithFaults,
-  workers,
-} from './test-plan.mjs';
+import { fuzzers, groups, mayRepeat, measuringTests, memoryTests, onlyWithFaults, workers } from './test-plan.mjs';
 import { excludeFiles, provisionTestTools } from './test-tools.mjs';
 import { nextChange } from './watch-sources.mjs';
 
@@ -74,13 +65,12 @@ async function runOnce(args, own) {
 }
 
 /**
- * First the parallel tests. Then the tests that measure, beside the fuzzer, tests that compute and the conformance kit.
- * Finally a few files that failed only because a process did not start or a time was not kept are repeated serially.
+ * First the parallel tests. Then the tests that measure, beside the fuzzer and the conformance kit. Finally a few files that
+ * failed only because a process did not start or a time was not kept are repeated serially.
  */
 async function runAll() {
   const { tools, etcd, missing } = await provisionTestTools();
-  const lanes = [measuringTests, memoryTests, [...fuzzers, ...computingTests]];
-  const others = [...lanes.flat(), ...onlyWithFaults];
+  const others = [...measuringTests, ...memoryTests, ...fuzzers, ...onlyWithFaults];
   console.log(`The tests run on ${describeEtcd(etcd)}, those of each file in the order of the seed ${seed}.`);
   const parallel = await phase('parallel tests', () =>
     runGroup(tools, [], [`--maxWorkers=${workers}`, ...excludeFiles(others)]),
@@ -88,7 +78,7 @@ async function runAll() {
   const [conformance, ...alone] = await phase('measuring tests, fuzzer and conformance', () =>
     Promise.all([
       runConformance(tools, 'conformance'),
-      ...lanes.map((patterns) => runGroup(tools, patterns, ['--runInBand'])),
+      ...[measuringTests, memoryTests, fuzzers].map((patterns) => runGroup(tools, patterns, ['--runInBand'])),
     ]),
   );
   const runs = [parallel, ...alone];
