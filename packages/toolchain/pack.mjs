@@ -4,12 +4,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { outputOf, step } from './child.mjs';
-import { buildPackages } from './packages.mjs';
+import { buildPackages, manifestOf, scope } from './packages.mjs';
 import { prepare } from './prepare.mjs';
 import { binary, cache, Failure, main, root } from './project.mjs';
 import { version } from './version.mjs';
 
-const scope = '@cluster-apiserver/';
 const target = path.join(cache, 'pack');
 
 /** What is packed: the packages that it begins with, and what its manifest says. */
@@ -58,7 +57,7 @@ function pack(name, { from, manifest, readme, entry }, { env }) {
   write(path.join(folder, 'package.json'), {
     name,
     version,
-    description: read(`packages/${outer ?? 'toolchain'}/package.json`).description ?? own.description,
+    description: manifestOf(outer ?? 'toolchain').description ?? own.description,
     license: own.license,
     type: 'module',
     engines: own.engines,
@@ -82,7 +81,7 @@ function pack(name, { from, manifest, readme, entry }, { env }) {
 function withDependencies(names) {
   const found = new Set(names);
   for (const name of found)
-    for (const dependency of Object.keys(read(`packages/${name}/package.json`).dependencies ?? {}))
+    for (const dependency of Object.keys(manifestOf(name).dependencies ?? {}))
       if (dependency.startsWith(scope)) found.add(dependency.slice(scope.length));
   return [...found];
 }
@@ -98,7 +97,7 @@ function externalDependencies(parts, { used, isProgram }) {
   return Object.fromEntries(
     parts
       .flatMap((part) =>
-        Object.entries(read(`packages/${part}/package.json`).dependencies ?? {}).map(([name, range]) => [
+        Object.entries(manifestOf(part).dependencies ?? {}).map(([name, range]) => [
           name,
           isProgram && !name.startsWith(scope) ? lockedFor(part, name) : range,
         ]),
@@ -142,7 +141,7 @@ function indexOf(from) {
 }
 
 function innerManifest(part) {
-  const { name, type, license, exports } = read(`packages/${part}/package.json`);
+  const { name, type, license, exports } = manifestOf(part);
   const built = Object.entries(exports ?? {}).map(([entry, { default: file }]) => [
     entry,
     { types: file.replace(/\.js$/, '.d.ts'), default: file },

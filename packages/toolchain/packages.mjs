@@ -76,8 +76,11 @@ function bundleServer(built, env) {
   if (!ok) throw new Failure(`The server could not be bundled.\n${output}`);
 }
 
-const scope = '@cluster-apiserver/';
-const manifestOf = (name) => JSON.parse(fs.readFileSync(path.join(root, 'packages', name, 'package.json'), 'utf8'));
+/** Where the names of the project's packages begin. */
+export const scope = '@cluster-apiserver/';
+
+export const manifestOf = (name) =>
+  JSON.parse(fs.readFileSync(path.join(root, 'packages', name, 'package.json'), 'utf8'));
 
 /** What a package exports, and where it has just been built. */
 const ownEntries = (built, name) =>

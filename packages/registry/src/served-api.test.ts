@@ -73,7 +73,7 @@ test('a kind of a definition is found by its name, also in another version, and 
   expect(api.byDefinition(definition)).toBeUndefined();
 });
 
-test('a kind that does not come after all is told, too', async () => {
+test('listeners hear of a kind that is removed before it is loaded', async () => {
   const { api } = registry;
   const lamps = robotOf('lamps', 'lamps', 'Lamp');
   const changes: ApiChange[] = [];

@@ -58,6 +58,8 @@ class Establisher implements Reconciler {
   readonly #settled = new Map<string, number>();
   /** The names that this term has given or found, also if they are not stored yet. */
   readonly #names = new Map<string, DefinitionNames>();
+  /** The kinds that need no definition: they are served from the start. */
+  readonly #ownKinds: readonly Kind[];
   /** Whether memory holds what earlier terms have written. */
   #isCaughtUp = false;
   /** Those that wait for names of others. */
@@ -69,6 +71,7 @@ class Establisher implements Reconciler {
     this.#options = options;
     this.#definitions = definitions;
     this.#context = context;
+    this.#ownKinds = options.api.stored.map(({ kind }) => kind).filter(({ definition }) => definition === undefined);
     const stopListening = options.servedElsewhere?.onChange(() => this.kindsChanged());
     if (stopListening) onAbort(options.signal, stopListening);
   }
@@ -167,8 +170,7 @@ class Establisher implements Reconciler {
         names.push(this.#names.get(item.key) ?? this.#namesOf(item));
       return true;
     });
-    for (const { kind: own } of this.#options.api.stored)
-      if (own.group === spec.group && own.definition === undefined) names.push(namesOfKind(own));
+    for (const own of this.#ownKinds) if (own.group === spec.group) names.push(namesOfKind(own));
     return collectNames(names);
   }
 }
