@@ -22,6 +22,15 @@ const priorityCommands = {
   served: ['nice', '-n', `${servedNice}`],
   realTime: ['chrt', '--fifo', '1'],
 } as const satisfies Record<Priority, readonly string[]>;
+/**
+ * V8 sweeps in helper threads. Those of a real-time process wait for its main thread, which asks again and again whether
+ * they have ended: the process would take its core for itself.
+ */
+const nodeOptions = {
+  normal: [],
+  served: [],
+  realTime: ['--single-threaded-gc'],
+} as const satisfies Record<Priority, readonly string[]>;
 
 export interface Programs {
   /** Starts a program of this directory. */
@@ -33,7 +42,7 @@ export const createPrograms = (isPinned: boolean): Programs => ({
     const [command = '', ...rest] = [
       ...(isPinned ? ['taskset', '-c', core] : []),
       ...(mayRaisePriority ? priorityCommands[priority] : []),
-      ...[process.execPath, '--conditions=source', '--disable-warning=ExperimentalWarning'],
+      ...[process.execPath, ...nodeOptions[priority], '--conditions=source', '--disable-warning=ExperimentalWarning'],
       ...[path.join(import.meta.dirname, `${name}.ts`), ...args],
     ];
     // Each has a session of its own: Linux shares the processor between sessions first.
