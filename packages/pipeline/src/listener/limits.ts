@@ -116,6 +116,12 @@ export const pingIntervalMs = 30_000;
 export const pingTimeoutMs = 60_000;
 
 /**
+ * The same while the server drains, when each client is asked at once: one that has vanished must not delay the end. It
+ * is shorter than the drain, after which Node's sessions send no more pings.
+ */
+export const pingTimeoutWhileDrainingMs = 7_000;
+
+/**
  * Concurrent streams of one HTTP/2 connection, as in kube-apiserver. At the limit Go's clients open another connection.
  */
 export const defaultStreamsMax = 100;

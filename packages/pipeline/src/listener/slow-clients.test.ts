@@ -260,4 +260,37 @@ describe('vanished clients', () => {
     await untilTurned(() => (signals[0] as AbortSignal).aborted);
     expect(signals[1]?.aborted).toBe(false);
   });
+
+  test('do not delay the end of the server, and others are waited for', async () => {
+    const clock = fakeClock();
+    const answers: PromiseWithResolvers<ApiResponse>[] = [];
+    const signals: AbortSignal[] = [];
+    const served = await serve((request) => {
+      if (request.target === '/other') return text('served');
+      signals.push(request.signal);
+      const pending = Promise.withResolvers<ApiResponse>();
+      answers.push(pending);
+      return pending.promise;
+    }, clock);
+    const mute = await served.frames(); // answers no ping
+    mute.send(requestHeaders(1, packed.get));
+    await untilTurned(() => signals.length === 1);
+    const session = served.http2();
+    const waiting = http2Answer(session.request({ ':path': '/' }));
+    await untilTurned(() => signals.length === 2);
+    const drained = served.listener.drain(limits.pingTimeoutMs);
+    for (let ms = 0; ms <= limits.pingTimeoutWhileDrainingMs + 2_000; ms += limits.sweepMs) {
+      clock.advance(limits.sweepMs);
+      // Answers to pings have arrived when a later connection has been served.
+      const other = served.http2();
+      await http2Answer(other.request({ ':path': '/other' }));
+      other.destroy();
+    }
+    await untilTurned(() => (signals[0] as AbortSignal).aborted);
+    expect(signals[1]?.aborted).toBe(false);
+    answers[1]?.resolve(text('answered'));
+    expect(String((await waiting).body)).toBe('answered');
+    session.close();
+    await drained;
+  });
 });

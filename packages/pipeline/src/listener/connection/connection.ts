@@ -162,12 +162,13 @@ export class Connection {
   #ping(nowMs: number): void {
     const session = this.#session;
     if (!session || session.destroyed) return;
+    const isDraining = this.#context.draining.aborted;
     const quietMs = nowMs - this.#pingedMs;
     if (this.#pongMissing) {
-      if (quietMs > limits.pingTimeoutMs) this.destroy();
+      if (quietMs > (isDraining ? limits.pingTimeoutWhileDrainingMs : limits.pingTimeoutMs)) this.destroy();
       return;
     }
-    if (quietMs <= limits.pingIntervalMs) return;
+    if (session.closed || (quietMs <= limits.pingIntervalMs && !isDraining)) return;
     this.#pingedMs = nowMs;
     this.#pongMissing = true;
     session.ping(() => {
