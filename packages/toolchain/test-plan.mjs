@@ -6,27 +6,26 @@ import os from 'node:os';
 export const workers = os.cpus().length + 3;
 
 /**
- * Tests that judge the rate or the latency of requests. They run one by one, and mostly wait: for
- * outages, elections and restarts. All other tests wait for conditions and only get slower in parallel.
+ * Tests that judge rates, latencies, turns or retained memory. Those of a row run one by one, and the rows beside each
+ * other: they mostly wait for outages, elections and rests, so all together leave each enough of the machine. All rows
+ * take about as long. All other tests wait for conditions and only get slower in parallel.
  */
-export const measuringTests = [
-  'packages/tests/test/fault/faults\\.cluster\\.test\\.ts',
-  'packages/tests/test/fault/quorum-lost\\.cluster\\.test\\.ts',
-  'packages/tests/test/fault/rolling-restart\\.cluster\\.test\\.ts',
+export const measuringRows = [
+  [
+    'packages/tests/test/fault/faults\\.cluster\\.test\\.ts',
+    'packages/tests/test/fault/rolling-restart\\.cluster\\.test\\.ts',
+  ],
+  [
+    'packages/tests/test/fault/quorum-lost\\.cluster\\.test\\.ts',
+    'packages/tests/test/hostile/definition-memory\\.cluster\\.test\\.ts',
+    'packages/tests/test/hostile/retained-memory\\.cluster\\.test\\.ts',
+  ],
+  [
+    'packages/tests/fuzz/fuzz\\.cluster\\.test\\.ts',
+    'packages/tests/test/operators/official-definitions\\.cluster\\.test\\.ts',
+  ],
 ];
-
-/**
- * Tests that judge retained memory and turns, with limits of seconds for responses. They run one by one beside the
- * measuring tests and the fuzzer: a few replicas and their clients leave these enough of the machine.
- */
-export const memoryTests = [
-  'packages/tests/test/hostile/definition-memory\\.cluster\\.test\\.ts',
-  'packages/tests/test/hostile/retained-memory\\.cluster\\.test\\.ts',
-  'packages/tests/test/operators/official-definitions\\.cluster\\.test\\.ts',
-];
-
-/** It judges retained memory, too, and takes as long as all of these together. More beside it would make it take longer still. */
-export const fuzzers = ['packages/tests/fuzz/fuzz\\.cluster\\.test\\.ts'];
+export const measuringTests = measuringRows.flat();
 
 /**
  * Faults of operation for which a test run has no time, and which tests of parts cover: only `npm run faults` runs these.
@@ -41,9 +40,6 @@ export const onlyWithFaults = [
   'packages/tests/test/operators/more-definitions\\.cluster\\.test\\.ts',
 ];
 
-/** Run one by one, because they judge rates, latency or memory. */
-const alone = [...measuringTests, ...memoryTests, ...fuzzers];
-
 /**
  * The whole of `npm test` in parts, for machines of their own: `npm test -- --group=etcd --shard=1/2`. The recorded
  * conversations are `npm run conformance`.
@@ -51,8 +47,8 @@ const alone = [...measuringTests, ...memoryTests, ...fuzzers];
 export const groups = {
   unit: { patterns: [String.raw`(?<!\.etcd|\.cluster)\.test\.ts$`], excluded: [] },
   etcd: { patterns: [String.raw`\.etcd\.test\.ts$`], excluded: [] },
-  cluster: { patterns: [String.raw`\.cluster\.test\.ts$`], excluded: [...alone, ...onlyWithFaults] },
-  alone: { patterns: alone, excluded: [], options: ['--runInBand'] },
+  cluster: { patterns: [String.raw`\.cluster\.test\.ts$`], excluded: [...measuringTests, ...onlyWithFaults] },
+  alone: { patterns: measuringTests, excluded: [], options: ['--runInBand'] },
 };
 
 /** More failures than this mean a defect, not a slow machine. */

@@ -8,7 +8,7 @@ import { runConformance } from './recorded-cases.mjs';
 import { describeEtcd } from './etcd.mjs';
 import { reportFailures, reportSkipped, reportSlowest, runJest, sumResults } from './jest.mjs';
 import { cache, Failure, main, root } from './project.mjs';
-import { fuzzers, groups, mayRepeat, measuringTests, memoryTests, onlyWithFaults, workers } from './test-plan.mjs';
+import { groups, mayRepeat, measuringRows, measuringTests, onlyWithFaults, workers } from './test-plan.mjs';
 import { excludeFiles, provisionTestTools } from './test-tools.mjs';
 import { nextChange } from './watch-sources.mjs';
 
@@ -65,20 +65,20 @@ async function runOnce(args, own) {
 }
 
 /**
- * First the parallel tests. Then the tests that measure, beside the fuzzer and the conformance kit. Finally a few files that
+ * First the parallel tests. Then the rows of tests that measure, beside the conformance kit. Finally a few files that
  * failed only because a process did not start or a time was not kept are repeated serially.
  */
 async function runAll() {
   const { tools, etcd, missing } = await provisionTestTools();
-  const others = [...measuringTests, ...memoryTests, ...fuzzers, ...onlyWithFaults];
+  const others = [...measuringTests, ...onlyWithFaults];
   console.log(`The tests run on ${describeEtcd(etcd)}, those of each file in the order of the seed ${seed}.`);
   const parallel = await phase('parallel tests', () =>
     runGroup(tools, [], [`--maxWorkers=${workers}`, ...excludeFiles(others)]),
   );
-  const [conformance, ...alone] = await phase('measuring tests, fuzzer and conformance', () =>
+  const [conformance, ...alone] = await phase('measuring tests and conformance', () =>
     Promise.all([
       runConformance(tools, 'conformance'),
-      ...[measuringTests, memoryTests, fuzzers].map((patterns) => runGroup(tools, patterns, ['--runInBand'])),
+      ...measuringRows.map((patterns) => runGroup(tools, patterns, ['--runInBand'])),
     ]),
   );
   const runs = [parallel, ...alone];
