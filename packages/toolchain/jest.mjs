@@ -116,12 +116,17 @@ export function reportSkipped(skipped) {
 export function reportFailures(files) {
   for (const { name, failures } of files.filter(({ failed }) => failed > 0)) {
     console.log(`FAIL         ${name}`);
-    for (const failure of failures) console.log(firstLines(failure));
+    for (const failure of failures) console.log(shownLines(failure).join('\n'));
+    if (failures.some((failure) => failure.includes('toMatchSnapshot')))
+      console.log(`  npm test -- ${name} -u accepts what was received, if it is intended`);
   }
 }
 
-const firstLines = (text) =>
-  text
-    .split('\n', 6)
-    .map((line) => `  ${line.slice(0, 300)}`)
-    .join('\n');
+/** The beginning of a failure, and of its comparison what was not equal. */
+const shownLines = (text) => {
+  const lines = text.split('\n');
+  const unequal = lines.slice(shownMax).filter((line) => /^\s*[-+] /.test(line));
+  return [...lines.slice(0, shownMax), ...unequal.slice(0, shownMax)].map((line) => `  ${line.slice(0, 300)}`);
+};
+
+const shownMax = 6;

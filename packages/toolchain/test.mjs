@@ -1,7 +1,9 @@
 #!/usr/bin/env node
 // npm test: runs all tests. npm test -- PATTERN: runs only the Jest tests of the matching files.
 import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
 import fs from 'node:fs';
+import net from 'node:net';
 import path from 'node:path';
 import { wasInterrupted } from './child.mjs';
 import { runConformance } from './recorded-cases.mjs';
@@ -22,7 +24,7 @@ const usage = `usage: npm test [-- PATTERN … [OPTION …]]
 
 Without arguments all tests, and the recorded conversations with kube-apiserver. A PATTERN is a regular expression over
 paths of test files; --group=unit|etcd|cluster|alone [--shard=1/2] runs a part of them. With either, OPTIONs of Jest can follow, such as -t NAME, -u or --seed=NUMBER. --watch runs the tests again
-after each change; --inspect-brk waits for a debugger.`;
+after each change; --inspect-brk[=PORT] waits for a debugger.`;
 
 await main(async (args) => {
   if (args.includes('--help')) console.log(usage);
@@ -31,7 +33,7 @@ await main(async (args) => {
 });
 
 async function runMatching(args) {
-  const own = ['--watch', '--inspect-brk'].filter((option) => args.includes(option));
+  const own = args.filter((argument) => /^(--watch|--inspect-brk(=.*)?)$/.test(argument));
   const patterns = args.filter((argument) => !own.includes(argument)).flatMap(expandGroup);
   if (!own.includes('--watch')) return runOnce(patterns, own);
   while (!wasInterrupted()) {
@@ -55,13 +57,29 @@ function expandGroup(argument) {
 
 async function runOnce(args, own) {
   const { tools, missing } = await provisionTestTools(args);
+  const inspecting = own.find((option) => option.startsWith('--inspect-brk'));
+  if (inspecting) await requireFreePort(Number(inspecting.split('=')[1] ?? inspectorPort));
   // One process, which the debugger is connected to.
-  const debugging = own.includes('--inspect-brk') ? { nodeFlags: ['--inspect-brk'], options: ['--runInBand'] } : {};
+  const debugging = inspecting ? { nodeFlags: [inspecting], options: ['--runInBand'] } : {};
   const tests = await runJest({ ...tools, ...debugging }, args, debugging.options);
   // Jest reports tests that a pattern of names leaves out as skipped.
   const isByName = args.some((arg) => /^(-t|--testNamePattern)\b/.test(arg));
   requireTools(tests, missing);
   return report(isByName ? { ...tests, skipped: [] } : tests);
+}
+
+const inspectorPort = 9229;
+
+/** Node runs on without a debugger if the port is taken. */
+async function requireFreePort(port) {
+  const server = net.createServer().listen(port, '127.0.0.1');
+  try {
+    await once(server, 'listening');
+  } catch {
+    throw new Failure(`Port ${port} is taken, perhaps by the debugger of a replica: --inspect-brk=PORT takes another.`);
+  } finally {
+    server.close();
+  }
 }
 
 /**

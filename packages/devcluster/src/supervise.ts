@@ -140,7 +140,7 @@ function start({ command, args, env, logFile, channel }: Program): ChildProcess 
 async function waitForExit(child: ChildProcess): Promise<string> {
   try {
     const [code, signal] = await once(child, 'exit');
-    return signal ? `was killed by ${signal}` : `ended with code ${code}`;
+    return signal ? `was killed by ${signal}` : code === 0 ? 'stopped' : `ended with code ${code}`;
   } catch (error) {
     return `could not be run: ${errorMessage(error)}`;
   }

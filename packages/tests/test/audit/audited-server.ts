@@ -71,6 +71,7 @@ export async function serveAudited({
   logPath,
 }: AuditedServerOptions): Promise<AuditedServer> {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'audit-'));
+  const removeDirectory = (): void => fs.rmSync(directory, { recursive: true, force: true });
   const logFile = logPath ?? path.join(directory, 'logs', 'audit.log');
   const server = await serveKinds(kinds, {
     etcd,
@@ -84,6 +85,9 @@ export async function serveAudited({
       ...flags,
     ],
     files: { 'audit-policy': JSON.stringify(policy), 'signing-key': signingKey.toString(), ...files },
+  }).catch((error: unknown) => {
+    removeDirectory();
+    throw error;
   });
   const events = (): AuditEvent[] =>
     fs
@@ -116,7 +120,7 @@ export async function serveAudited({
     },
     close: async () => {
       await server.close();
-      fs.rmSync(directory, { recursive: true, force: true });
+      removeDirectory();
     },
   };
 }

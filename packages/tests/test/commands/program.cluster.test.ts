@@ -47,13 +47,24 @@ test('an unknown command is refused with the nearest one', async () => {
   });
 });
 
-test('the checkout has the command', async () => {
+test('the checkout has the command, which takes paths as where it is called', async () => {
   const { bin } = JSON.parse(fs.readFileSync(path.join(root, 'packages', 'toolchain', 'package.json'), 'utf8')) as {
     readonly bin: Readonly<Record<string, string>>;
   };
   const command = path.join(root, 'packages', 'toolchain', bin['cluster-apiserver'] ?? '');
   const { stdout } = await run(process.execPath, [command, 'version']);
   expect(stdout).toMatch(versionLine);
+  const folder = newFolder();
+  try {
+    fs.copyFileSync(
+      path.join(root, 'docs', 'examples', 'configuration', 'audit-policy.yaml'),
+      path.join(folder, 'mine.yaml'),
+    );
+    const checked = await run(process.execPath, [command, 'config', 'check', 'mine.yaml'], { cwd: folder });
+    expect(checked.stdout).toContain('mine.yaml');
+  } finally {
+    fs.rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 test(

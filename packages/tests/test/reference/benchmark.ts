@@ -112,7 +112,7 @@ function summaryOf(results: Results): string {
   const creates = timesOf(results, 'create-sa', 'create-event');
   const patches = timesOf(results, 'patch-merge', 'patch-apply');
   const events = timesOf(results, 'watch-fanout');
-  return `Times kube-apiserver, on one core each, ${date}: gets ${gets}, lists ${lists}, creates ${creates}, patches ${patches}, watch events ${events}. Memory: ${memoryMiB.server} instead of ${memoryMiB.reference} MiB. A kube-apiserver uses several cores, a replica about one.`;
+  return `Times kube-apiserver, on one core each, ${date}: gets ${gets}, lists ${lists}, creates ${creates}, patches ${patches}, watch events ${events}. Memory after all of it: ${memoryMiB.server} instead of ${memoryMiB.reference} MiB. A kube-apiserver uses several cores, a replica about one.`;
 }
 
 function comparisonOf(results: Results): string {
