@@ -17,6 +17,9 @@ import { nextChange } from './watch-sources.mjs';
 /** Orders the tests of each file; a failed file is repeated in the same order. */
 const seed = randomInt(2 ** 31);
 
+/** Where Node's debugger listens unless told otherwise. */
+const inspectorPort = 9229;
+
 /** Whether a tool that the scripts can fetch must be there; otherwise its tests are skipped, and counted. */
 const requiresTools = Boolean(process.env.REQUIRE_TOOLS);
 
@@ -67,8 +70,6 @@ async function runOnce(args, own) {
   requireTools(tests, missing);
   return report(isByName ? { ...tests, skipped: [] } : tests);
 }
-
-const inspectorPort = 9229;
 
 /** Node runs on without a debugger if the port is taken. */
 async function requireFreePort(port) {
