@@ -24,8 +24,9 @@ export function debianPackages(suite, copies) {
     if (!sources) return `${where}: no Debian mirror is configured.`;
     const env = aptEnvironment();
     console.log(`Fetching ${packages.join(' and ')}${suite ? ` of Debian ${suite}` : ''} …`);
+    const lists = suite ? step('apt-get', ['-qq', ...sources, 'update'], { env }) : refreshPackages();
+    if (!lists.ok) return `${where}: ${lists.output}`;
     for (const [command, ...args] of [
-      ['apt-get', '-qq', ...sources, 'update'],
       ['apt-get', '-qq', ...sources, 'download', ...packages],
       ['sh', '-c', 'for package in *.deb; do dpkg-deb -x "$package" . || exit 1; done'],
     ]) {
@@ -66,8 +67,11 @@ function keep(program, target) {
   fs.renameSync(program, target);
 }
 
-/** Updates the package list, which a fresh machine does not have. If this fails, later steps report the reason. */
-export const refreshPackages = () => step('apt-get', ['-qq', 'update'], { env: aptEnvironment() });
+/** Updates the package list, which a fresh machine does not have, once: that takes seconds. If it fails, later steps report the reason. */
+export const refreshPackages = () => (refreshed ??= step('apt-get', ['-qq', 'update'], { env: aptEnvironment() }));
+
+/** @type {ReturnType<typeof step> | undefined} */
+let refreshed;
 
 /** Unpacks packages of this machine's Debian suite into a folder. Throws without apt-get or if a package is unknown. */
 export function unpack(folder, packages) {

@@ -16,11 +16,12 @@ var commands = map[string]func(ctx context.Context, config *rest.Config, args []
 	"informers": runInformers,
 	"elect":     runCandidate,
 	"record":    runRecorders,
+	"follow":    runFollowers,
 }
 
 func main() {
 	if len(os.Args) < 3 || commands[os.Args[1]] == nil {
-		fail(fmt.Errorf("usage: clientgo informers|elect|record KUBECONFIG ARGUMENT …"))
+		fail(fmt.Errorf("usage: clientgo informers|elect|record|follow KUBECONFIG ARGUMENT …"))
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", os.Args[2])
 	fail(err)

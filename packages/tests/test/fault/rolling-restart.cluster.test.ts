@@ -11,6 +11,8 @@ import {
   requestOnce,
   type RequestOptions,
 } from '@cluster-apiserver/testkit/api-client';
+import { hasGo } from '../clients/client-programs.ts';
+import { type FollowersReport, followWithClientGo, followWithClientNode } from '../clients/followers.ts';
 import { startResumingWatches } from './resuming-watches.ts';
 
 const slowTestMs = repetitions({ ci: 300_000, soak: 3_600_000 });
@@ -18,9 +20,13 @@ const replicas = 3;
 /** Restarts, of each replica in turn. */
 const restarts = repetitions({ ci: 4, soak: 50 });
 const requestsPerSecond = repetitions({ ci: 200, soak: 500 });
-const watches = repetitions({ ci: 100, soak: 1_000 });
+const watches = repetitions({ ci: 100, soak: hasGo ? 100 : 1_000 });
+/** Half of them are of client-go, half of @kubernetes/client-node; none where the program of client-go has not been built. */
+const informers = hasGo ? repetitions({ ci: 40, soak: 1_000 }) : 0;
 /** Share of the target rate to reach: a busy machine may miss a little. */
 const reachedShareMin = 0.9;
+/** Each watch that ends is opened once again. A few begin at a replica after its watches were counted. */
+const resumedShareMax = 1.02;
 /** Time for a replica to stop, its restart delay, and the start of the next process. */
 const restartMs = 40_000;
 /** Responses between two restarts, so that each restart affects clients of all replicas. */
@@ -74,11 +80,14 @@ beforeAll(async () => {
 afterAll(() => cluster.stop(), slowTestMs);
 
 test(
-  `${restarts} rolling restarts at ${requestsPerSecond} requests/s fail no request, over kept and new connections and HTTP/2, and ${watches} watches miss nothing`,
+  `${restarts} rolling restarts at ${requestsPerSecond} requests/s fail no request, over kept and new connections and HTTP/2, and ${watches} watches and ${informers} informers miss nothing`,
   async () => {
+    const target = { ca: cluster.ca, token: cluster.token, url: cluster.pids().front.url };
+    const each = { ...target, namespace: 'rolling', names: accounts, count: informers / 2 };
+    const followers = informers > 0 ? [followWithClientGo(each), followWithClientNode(each)] : [];
+    for (const one of followers) await one.begun();
     const watching = startResumingWatches({
-      ...cluster,
-      url: cluster.pids().front.url,
+      ...target,
       collection,
       names: accounts,
       count: watches,
@@ -87,6 +96,7 @@ test(
     const load = steadyLoad();
     const beganMs = clock.monotonicMs();
     const seen: Restart[] = [];
+    const reports: FollowersReport[] = [];
     try {
       for (let restart = 0; restart < restarts; restart += 1) {
         const before = load.requests.length;
@@ -108,15 +118,24 @@ test(
         seen.push({ stoppedMs, readyMs: clock.monotonicMs(), open, resumed: watching.resumed - resumedBefore });
       }
       await load.stop();
-      await watching.judge(revisionsByName(load.requests));
+      const written = revisionsByName(load.requests);
+      await watching.judge(written);
+      for (const one of followers) reports.push(await one.judge(written));
     } finally {
       await load.stop();
       watching.stop();
+      for (const one of followers) await one.end();
     }
     expect(watching.faults).toEqual([]);
+    expect(reports.flatMap(({ faults }) => faults)).toEqual([]);
+    // Informers go on where their watches ended: none reads all objects again.
+    expect(reports.map(({ lists }) => lists)).toEqual(followers.map(() => each.count));
     // Each watch of the replica comes back once.
     expect(seen.filter(({ open, resumed }) => resumed > open)).toEqual([]);
     expect(watching.resumed).toBeGreaterThan(0);
+    const resumed = reports.reduce((sum, { watches: opened }) => sum + opened - each.count, watching.resumed);
+    const ended = seen.reduce((sum, { open }) => sum + open, 0);
+    expect(resumed).toBeLessThanOrEqual(ended * resumedShareMax);
     const tookMs = clock.monotonicMs() - beganMs;
     expect(load.requests.filter(({ fault }) => fault !== undefined)).toEqual([]);
     for (const { stoppedMs, readyMs } of seen) {
@@ -129,7 +148,7 @@ test(
     if (reachedShare < reachedShareMin) throw new DeadlineError(`only ${reachedShare} of the rate was reached`);
     const slowestMs = load.requests.reduce((most, { sentMs, returnedMs }) => Math.max(most, returnedMs - sentMs), 0);
     console.log(
-      `${load.requests.length} requests in ${(tookMs / 1000).toFixed(0)} s, the slowest took ${slowestMs.toFixed(0)} ms; ${watches} watches were resumed ${watching.resumed} times`,
+      `${load.requests.length} requests in ${(tookMs / 1000).toFixed(0)} s, the slowest took ${slowestMs.toFixed(0)} ms; ${watches} watches were resumed ${watching.resumed} times, and those of ${informers} informers ${resumed - watching.resumed} times`,
     );
   },
   slowTestMs,

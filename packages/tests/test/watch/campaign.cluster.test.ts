@@ -18,12 +18,12 @@ import { type WatcherKind, watcherKinds } from './watcher-kinds.ts';
 const slowTestMs = 600_000;
 const seed = 5;
 
-const deliveredEventsMin = repetitions({ ci: 50_000, soak: 1_000_000 });
+const deliveredEventsMin = repetitions({ ci: 30_000, soak: 1_000_000 });
 const compactionIntervalMs = 200;
 /** At least the number of replicas: a replica that was never killed still has the whole history. */
 const rounds = repetitions({ ci: 3, soak: 6 });
 /** Responses, and events to each watcher of everything, between two faults. */
-const responsesBetween = 150;
+const responsesBetween = repetitions({ ci: 90, soak: 150 });
 /** Much longer than an election or the start of a member or a replica on a busy machine. */
 const recoveryMs = 60_000;
 /** A soak delivers a million events, which takes minutes. */
