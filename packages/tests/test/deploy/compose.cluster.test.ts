@@ -203,11 +203,15 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
     slowTestMs,
   );
 
+  /** The Lease of a killed replica lasts for half a minute. */
+  const countReplicas = (): number => runKubectl('get', '--raw', '/statusz').match(/^Replica/gm)?.length ?? 0;
+
   test(
     'the recipes work as they are written, one after the other',
     async () => {
       for (const heading of recipes) {
         startCluster();
+        await until('no other replica', () => countReplicas() === replicas.length || undefined, answerMs);
         await runDocument('docs/recipes.md', heading, {
           directory,
           env: { ...env(), KUBECONFIG: path.join(directory, 'deploy', 'compose', 'credentials', 'kubeconfig') },
