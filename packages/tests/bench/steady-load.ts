@@ -2,7 +2,7 @@
  * Measures memory and latency of a replica that has 80 % of the load which it sustains, for half an hour: gets, lists,
  * patches, creations and deletions of ConfigMaps, events with an etcd of their own, and watches of all changes.
  *
- *   node --conditions=source packages/tests/bench/steady-load.ts [minutes, 30] [percent of the sustained load, 80]
+ *   ETCD_BIN=ETCD node --conditions=source packages/tests/bench/steady-load.ts [minutes, 30] [percent of the sustained load, 80]
  *
  * Replica, etcds and clients share the cores. Each minute is a row of a table.
  */

@@ -25,7 +25,7 @@ const informersPerConnection = 25
 
 // What all informers have seen and done.
 type followed struct {
-	// By the name of an object: the sequences of resourceVersions that its informers were told, and how many of them.
+	// By the name of an object: the sequences of resourceVersions that its informers reported, and how many did so.
 	Seen map[string][]sequence `json:"seen"`
 	// Initial states that they have read, by a list or by a watch.
 	Lists int64 `json:"lists"`

@@ -46,7 +46,7 @@ function follow(name: string): void {
 
 for (let at = 0; at < Number(count); at++) follow(names[at % names.length] ?? '');
 
-/** As many informers of a name as were told the same have one entry. */
+/** Informers of a name that reported the same share an entry. */
 function seen(): Followed['seen'] {
   const byName = Object.groupBy(followers, ({ name }) => name);
   return Object.fromEntries(

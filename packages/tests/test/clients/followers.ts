@@ -5,7 +5,7 @@ import { type ClientTarget, goProgram, startProgram } from './client-programs.ts
 
 /** What the informers of a process have seen and done. */
 export interface Followed {
-  /** By the name of an object: the sequences of resourceVersions that its informers were told, and how many of them. */
+  /** By the name of an object: the sequences of resourceVersions that its informers reported, and how many did so. */
   readonly seen: Readonly<
     Record<string, readonly { readonly versions: readonly string[]; readonly informers: number }[]>
   >;
@@ -18,13 +18,13 @@ export interface Followed {
 export interface Followers {
   /** Waits until each has read its object. */
   begun(): Promise<unknown>;
-  /** Waits until each was told the last of these revisions. What it was told between its first state and this one is compared. */
+  /** Waits until each has reported the last of these revisions, and compares all that it reported after its initial state. */
   judge(written: ReadonlyMap<string, readonly number[]>): Promise<FollowersReport>;
   end(): Promise<void>;
 }
 
 export interface FollowersReport {
-  /** Revisions that an informer was not told, or not in this order. */
+  /** Informers that did not report each revision once and in order. */
   readonly faults: readonly string[];
   readonly lists: number;
   readonly watches: number;
@@ -67,28 +67,22 @@ function follow(
   return {
     begun: () =>
       waitFor(`the informers of ${client}`, ({ seen }) =>
-        names.every((name) => (seen[name] ?? []).every(({ versions }) => versions.length > 0)),
+        names.every((name) => seen[name]?.every(({ versions }) => versions.length > 0)),
       ),
     judge: async (written) => {
-      const isTold = (name: string, versions: readonly string[]): boolean => {
+      const hasLast = (name: string, versions: readonly string[]): boolean => {
         const last = written.get(name)?.at(-1);
         return last === undefined || versions.includes(`${last}`);
       };
       const followed = await waitFor(`the last events of ${client}`, ({ seen }) =>
-        names.every((name) => (seen[name] ?? []).every(({ versions }) => isTold(name, versions))),
+        names.every((name) => seen[name]?.every(({ versions }) => hasLast(name, versions))),
       );
       const { seen, lists, watches } = followed;
       const faults = names.flatMap((name) =>
-        (seen[name] ?? []).flatMap(({ versions: [, ...told], informers }) => {
+        (seen[name] ?? []).flatMap(({ versions: [, ...reported], informers }) => {
           const expected = (written.get(name) ?? []).join();
-          return told.join() === expected
-            ? []
-            : [
-                `${informers} informers of ${client} on ${name}: ${told.join()} instead of ${expected}`.slice(
-                  0,
-                  shownMax,
-                ),
-              ];
+          const fault = `${informers} informers of ${client} on ${name}: ${reported.join()} instead of ${expected}`;
+          return reported.join() === expected ? [] : [fault.slice(0, shownMax)];
         }),
       );
       return { faults, lists, watches };
