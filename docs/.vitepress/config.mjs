@@ -1,6 +1,9 @@
 // The documentation site. `npm run site` copies the pages of the repository, as they lie, beside this file and builds it.
-import { anchorOf, version } from './site.mjs';
+import { anchorOf, version, versionsUrl } from './site.mjs';
 
+/** Pages that VitePress has not built are opened by the browser itself. */
+const unbuilt = (text, link) => ({ text, link, target: '_self' });
+const otherVersions = versionsUrl ? [unbuilt('All versions', versionsUrl)] : [];
 const page = (text, link) => ({ text, link: `/docs/${link}` });
 
 export default {
@@ -30,7 +33,10 @@ export default {
       { text: 'Start', link: '/docs/tutorial' },
       { text: 'Operate', link: '/docs/operate' },
       { text: 'Reference', link: '/docs/flags' },
-      { text: version, items: [{ text: 'Changelog', link: '/CHANGELOG' }, page('Upgrade', 'upgrade')] },
+      {
+        text: version,
+        items: [{ text: 'Changelog', link: '/CHANGELOG' }, page('Upgrade', 'upgrade'), ...otherVersions],
+      },
     ],
     sidebar: [
       {
@@ -86,6 +92,7 @@ export default {
       {
         text: 'Reference',
         items: [
+          unbuilt('API', '/api/'),
           page('Flags', 'flags'),
           page('Metrics', 'metrics'),
           page('Configuration files', 'configuration'),

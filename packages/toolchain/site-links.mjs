@@ -1,8 +1,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-/** The links of a built site, to pages, sections and files, that lead nowhere. */
-export function deadLinks(dist) {
+/** The links of a site built for this base, such as /v1.0.0/, to its pages, sections and files that lead nowhere. */
+export function deadLinks(dist, base) {
   const files = fs.readdirSync(dist, { recursive: true }).map(String);
   const ids = new Map(
     files
@@ -11,9 +11,9 @@ export function deadLinks(dist) {
   );
   return [...ids.keys()].flatMap((page) =>
     linksIn(fs.readFileSync(path.join(dist, page), 'utf8')).flatMap((link) => {
-      const url = new URL(link, `https://site/${page.replace(/(?:^|(?<=\/))index\.html$|\.html$/, '')}`);
-      if (url.host !== 'site') return [];
-      const name = decodeURIComponent(url.pathname).slice(1);
+      const url = new URL(link, `https://site${base}${page.replace(/(?:^|(?<=\/))index\.html$|\.html$/, '')}`);
+      if (url.host !== 'site' || !url.pathname.startsWith(base)) return [];
+      const name = decodeURIComponent(url.pathname.slice(base.length));
       const file = [name, `${name}.html`, path.join(name, 'index.html')].find(
         (one) => ids.has(one) || (one !== '' && files.includes(one) && path.extname(one) !== ''),
       );

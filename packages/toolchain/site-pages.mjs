@@ -19,8 +19,12 @@ function pagesOfSite() {
   return [...inFolders, ...inTrees].filter(isPage).sort();
 }
 
-/** Copies the pages, their pictures and the settings of the site into an empty folder. */
-export function copyPages(folder, sourceUrl) {
+/**
+ * Copies the pages, their pictures and the settings of the site into an empty folder.
+ * @param {string} folder
+ * @param {{readonly sourceUrl?: string, readonly versionsUrl?: string}} urls of the sources, and of all versions of the site
+ */
+export function copyPages(folder, { sourceUrl, versionsUrl }) {
   fs.rmSync(folder, { recursive: true, force: true });
   const pages = new Set(pagesOfSite());
   for (const page of pages) {
@@ -36,8 +40,24 @@ export function copyPages(folder, sourceUrl) {
   fs.writeFileSync(path.join(folder, 'tsconfig.json'), '{}\n');
   fs.writeFileSync(
     path.join(settings, 'site.mjs'),
-    `export const version = ${JSON.stringify(version)};\nexport ${anchorOf.toString()}\n`,
+    `export const version = ${JSON.stringify(version)};\nexport const versionsUrl = ${JSON.stringify(versionsUrl)};\nexport ${anchorOf.toString()}\n`,
   );
+}
+
+/** The first page of a site with several versions, of which each is a folder such as v1.0.0. The latest is first. */
+export function versionsPage(names) {
+  const { compare } = new Intl.Collator('en', { numeric: true });
+  const versions = names
+    .filter((name) => /^v\d/.test(name))
+    .map((name) => ({ name, number: name.split('-', 1)[0], isCandidate: name.includes('-') }))
+    .sort(
+      (one, other) =>
+        compare(other.number, one.number) ||
+        Number(one.isCandidate) - Number(other.isCandidate) ||
+        compare(other.name, one.name),
+    )
+    .map(({ name }) => `<li><a href="${name}/">${name}</a></li>\n`);
+  return `<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>Cluster API Server: versions</title>\n<h1>Cluster API Server</h1>\n<ul>\n${versions.join('')}</ul>\n</html>\n`;
 }
 
 /** The page of a folder is its README. */

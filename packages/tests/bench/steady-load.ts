@@ -83,30 +83,32 @@ try {
   };
   const clients = openClients(cluster, pacedClients);
   const admin = requireValue(clients[0]);
-  for (let at = 0; at < objects; at++)
-    await requireSuccess(admin, 'POST', configMaps, { body: configMap(`c-${at}`) });
+  for (let at = 0; at < objects; at++) await requireSuccess(admin, 'POST', configMaps, { body: configMap(`c-${at}`) });
   const flooding = openClients({ ca: cluster.ca, token: await createFloodingUser(admin) }, floodingClients);
   const transport = http2Transport(cluster);
   cleanup.defer('watches', () => transport.close());
   for (let at = 0; at < watches; at++) keepWatching();
 
-  const perSecond = await measureSustained(clients.slice(0, busyClients));
+  let { stop: stopResumed } = await resumeWatches();
+  cleanup.defer('resumed watches', () => stopResumed());
+  const [perSecond] = await Promise.all([
+    measureSustained(clients.slice(0, busyClients)),
+    flood(flooding, sustainedMs),
+  ]);
   const offered = (perSecond * percent) / 100;
-  console.log(`sustained: ${perSecond.toFixed(0)} operations a second; offered: ${offered.toFixed(0)}`);
+  console.log(`sustained in the flood: ${perSecond.toFixed(0)} operations a second; offered: ${offered.toFixed(0)}`);
   console.log(
     '| minute | a second | p50 ms | p99 ms | slowest ms | failed | events of the flood stored, refused | watches resumed after s | resident MiB, least and most | heap used, of, external MiB |',
   );
   console.log('|---|---|---|---|---|---|---|---|---|---|');
   const least: number[] = [];
-  let stopResumed = (): void => {};
-  cleanup.defer('resumed watches', () => stopResumed());
   for (let minute = 1; minute <= minutes; minute++) {
     const memory = sampleMemory(pid);
     stopResumed();
     const resumed = resumeWatches();
     const [{ latencies, failed }, flooded, { afterMs, stop }] = await Promise.all([
       offer(clients, offered, minuteMs),
-      resumed.then(() => flood(flooding)),
+      resumed.then(() => flood(flooding, floodMs)),
       resumed,
     ]);
     stopResumed = stop;
@@ -222,8 +224,11 @@ async function createFloodingUser(admin: Client): Promise<string> {
 }
 
 /** Events as fast as they are answered. */
-async function flood(clients: readonly Client[]): Promise<{ readonly stored: number; readonly refused: number }> {
-  const endMs = clock.monotonicMs() + floodMs;
+async function flood(
+  clients: readonly Client[],
+  durationMs: number,
+): Promise<{ readonly stored: number; readonly refused: number }> {
+  const endMs = clock.monotonicMs() + durationMs;
   const answered = { stored: 0, refused: 0 };
   await Promise.all(
     clients.map(async (client) => {

@@ -12,12 +12,18 @@ const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'site-'));
 const pages = path.join(folder, 'pages');
 const linked = path.join(folder, 'linked');
 
+let versionsPage: string;
+const versions = ['v1.2.0', 'index.html', 'v1.10.0', 'v1.10.0-rc.2', '.git'];
+
 beforeAll(() => {
   // No package imports the toolchain.
-  const copy = (to: string, ...url: readonly string[]): string =>
-    `copyPages(${[to, ...url].map((one) => JSON.stringify(one)).join()});`;
-  const program = `import { copyPages } from ${JSON.stringify(script)}; ${copy(pages)} ${copy(linked, sources)}`;
-  execFileSync(process.execPath, ['--input-type=module', '--eval', program]);
+  const call = (name: string, ...args: readonly unknown[]): string =>
+    `${name}(${args.map((one) => JSON.stringify(one)).join()})`;
+  const program = `import { copyPages, versionsPage } from ${JSON.stringify(script)};
+    ${call('copyPages', pages, {})};
+    ${call('copyPages', linked, { sourceUrl: sources })};
+    process.stdout.write(${call('versionsPage', versions)});`;
+  versionsPage = execFileSync(process.execPath, ['--input-type=module', '--eval', program], { encoding: 'utf8' });
 });
 afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
 
@@ -58,4 +64,12 @@ test('comments are left out, and the search leaves out the diary', () => {
   expect(read(root, 'README.md')).toContain('<!--');
   expect(read(pages, 'index.md')).not.toContain('<!--');
   expect(read(pages, 'docs', 'diary', 'performance.md')).toMatch(/^---\nsearch: false\n---\n/);
+});
+
+test('the page of all versions lists the latest first', () => {
+  expect(Array.from(versionsPage.matchAll(/href="([^"]+)"/g), ([, href]) => href)).toEqual([
+    'v1.10.0/',
+    'v1.10.0-rc.2/',
+    'v1.2.0/',
+  ]);
 });
