@@ -1,4 +1,4 @@
-/** A real kube-apiserver on an etcd of its own, without nodes and controllers. KUBE_APISERVER_BIN names the program. */
+/** A real kube-apiserver, without nodes and controllers. KUBE_APISERVER_BIN names the program. */
 import { spawn } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import fs from 'node:fs';
@@ -6,7 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { CleanupStack } from '@cluster-apiserver/base';
 import { endProcess } from './child-process.ts';
-import { startEtcd } from './etcd.ts';
+import { type RealEtcd, startEtcd } from './etcd.ts';
 import { freePorts } from './free-ports.ts';
 import { requestHttps } from './https-request.ts';
 import { until } from './until.ts';
@@ -33,19 +33,25 @@ export interface KubeApiserverOptions {
   /** In addition to those that it needs. A later flag replaces an earlier one. */
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** A running etcd, which is not stopped; by default the server gets its own. */
+  readonly etcd?: RealEtcd;
 }
 
 const token = 'administrator';
 const startMaxMs = 120_000;
 
-export async function startKubeApiserver({ flags = [], env = {} }: KubeApiserverOptions = {}): Promise<KubeApiserver> {
+export async function startKubeApiserver({
+  flags = [],
+  env = {},
+  etcd: running,
+}: KubeApiserverOptions = {}): Promise<KubeApiserver> {
   const scope = new CleanupStack();
   const stop = (): Promise<void> => scope.close((what, error) => console.error(what, error));
   try {
     const home = fs.mkdtempSync(path.join(os.tmpdir(), 'kube-apiserver-'));
     scope.defer('files', () => fs.rmSync(home, { recursive: true, force: true }));
-    const etcd = await startEtcd();
-    scope.defer('etcd', () => etcd.stop());
+    const etcd = running ?? (await startEtcd());
+    if (!running) scope.defer('etcd', () => etcd.stop());
     const [member] = etcd.members;
     const [port] = await freePorts(1);
     const url = `https://127.0.0.1:${port}`;

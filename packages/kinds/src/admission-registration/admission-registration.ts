@@ -1,8 +1,8 @@
 import type { SyncTask } from '@cluster-apiserver/base';
 import type { Problems } from '@cluster-apiserver/model';
 import { sameJson } from '@cluster-apiserver/model/json';
-import type { KubeObject } from '@cluster-apiserver/model/kind';
-import { publicationOf } from '@cluster-apiserver/model/schema';
+import type { KubeObject, VersionDeclaration } from '@cluster-apiserver/model/kind';
+import { type FieldDeclarations, publicationOf } from '@cluster-apiserver/model/schema';
 
 /** The group of admission policies and webhooks. */
 export const admissionRegistration = { group: 'admissionregistration.k8s.io', version: 'v1' };
@@ -18,6 +18,21 @@ export const admissionKind = {
   categories: ['api-extensions'],
   updateNeedsVersion: true,
 } as const;
+
+/**
+ * The versions with the same fields in which kube-apiserver stored policies and bindings, and stores those that mutate
+ * until 1.36. Clients see none of them.
+ */
+export const unservedVersions = (fields: FieldDeclarations): readonly VersionDeclaration<KubeObject>[] =>
+  ['v1beta1', 'v1alpha1'].map((version) => ({
+    group: admissionRegistration.group,
+    version,
+    isServed: false,
+    fields,
+    renamed: {},
+    selectableFields: {},
+    validate: () => {},
+  }));
 
 /**
  * Validates objects on a create, and when this field changes. Another server, or another version of this one, may have

@@ -1,6 +1,6 @@
 import { defineKind, type ObjectOf } from '@cluster-apiserver/model/kind';
 import { field, object } from '@cluster-apiserver/model/schema';
-import { admissionKind, publicationOfPart } from './admission-registration.ts';
+import { admissionKind, publicationOfPart, unservedVersions } from './admission-registration.ts';
 import { countingChangesOf } from '../counting-changes.ts';
 import { bindingColumns, bindingFields, validateBinding, withBindingDefaults } from './binding.ts';
 import { validateMutatedOperations } from './match-resources.ts';
@@ -26,6 +26,7 @@ export const mutatingAdmissionPolicyBinding = defineKind({
   qualifiedFinalizers: false,
   description: 'Binds a MutatingAdmissionPolicy to requests and parameters, which enforces it.',
   fields,
+  otherVersions: unservedVersions(fields),
   defaults: withBindingDefaults,
   prepare: countingChangesOf('spec'),
   validate: ({ spec }, _, problems) => {

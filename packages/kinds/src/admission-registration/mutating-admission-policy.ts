@@ -2,7 +2,7 @@ import type { SyncTask } from '@cluster-apiserver/base';
 import type { Problems } from '@cluster-apiserver/model';
 import { ageColumn, defineKind, nameColumn, type ObjectOf } from '@cluster-apiserver/model/kind';
 import { field, list, object, string, withNumber, type ValueOf } from '@cluster-apiserver/model/schema';
-import { admissionKind, publicationOfPart, validateChangesOf } from './admission-registration.ts';
+import { admissionKind, publicationOfPart, validateChangesOf, unservedVersions } from './admission-registration.ts';
 import { countingChangesOf } from '../counting-changes.ts';
 import { type ExpressionChecker, expressionChecker } from './expressions.ts';
 import { failurePolicy, reinvocationPolicies } from './choices.ts';
@@ -75,6 +75,7 @@ export const mutatingAdmissionPolicy = defineKind({
   qualifiedFinalizers: false,
   description: 'Rules in CEL that change objects before they are stored. A binding enforces them.',
   fields,
+  otherVersions: unservedVersions(fields),
   defaults: (policy) => ({ ...policy, spec: withPolicyDefaults(policy.spec) }),
   prepare: countingChangesOf('spec'),
   validateInSteps: validateChangesOf('spec', validateSpec),

@@ -1,7 +1,7 @@
 import type { Problems } from '@cluster-apiserver/model';
 import { defineKind, type ObjectOf } from '@cluster-apiserver/model/kind';
 import { field, list, object, string } from '@cluster-apiserver/model/schema';
-import { admissionKind, publicationOfPart } from './admission-registration.ts';
+import { admissionKind, publicationOfPart, unservedVersions } from './admission-registration.ts';
 import { countingChangesOf } from '../counting-changes.ts';
 import { bindingColumns, bindingFields, validateBinding, withBindingDefaults } from './binding.ts';
 
@@ -36,6 +36,7 @@ export const validatingAdmissionPolicyBinding = defineKind({
   qualifiedFinalizers: false,
   description: 'Binds a ValidatingAdmissionPolicy to requests and parameters, which enforces it.',
   fields,
+  otherVersions: unservedVersions(fields),
   defaults: withBindingDefaults,
   prepare: countingChangesOf('spec'),
   validate: ({ spec }, _, problems) => {

@@ -4,7 +4,7 @@ import { sameJson } from '@cluster-apiserver/model/json';
 import { ageColumn, defineKind, nameColumn, type ObjectOf } from '@cluster-apiserver/model/kind';
 import { field, int64, list, object, string, withNumber, type ValueOf } from '@cluster-apiserver/model/schema';
 import { qualifiedName } from '@cluster-apiserver/model/validation';
-import { admissionKind, publicationOfPart, validateChangesOf } from './admission-registration.ts';
+import { admissionKind, publicationOfPart, validateChangesOf, unservedVersions } from './admission-registration.ts';
 import { countingChangesOf } from '../counting-changes.ts';
 import { condition, validateConditions } from './conditions.ts';
 import { type ExpressionChecker, expressionChecker } from './expressions.ts';
@@ -127,6 +127,7 @@ export const validatingAdmissionPolicy = defineKind({
   qualifiedFinalizers: false,
   description: 'Rules in CEL that accept or reject objects without changing them. A binding enforces them.',
   fields,
+  otherVersions: unservedVersions(fields),
   fieldSubresources: [
     {
       name: 'status',

@@ -1,0 +1,125 @@
+/** What a real kube-apiserver stores: an object of each kind that this server has, too, encrypted by one of four providers. */
+import type { KubeObject } from '@cluster-apiserver/model/kind';
+import type { KubeApiserver } from '@cluster-apiserver/testkit/kube-apiserver';
+import { until } from '@cluster-apiserver/testkit/until';
+import { samples } from '../authorization/samples.ts';
+import { kmsProviders, provider } from './configuration.ts';
+
+/** Resources that each provider encrypts; all others are stored in clear. */
+export const encrypted: Readonly<Record<string, readonly string[]>> = {
+  aesgcm: ['/configmaps', '/serviceaccounts', 'coordination.k8s.io/leases'],
+  aescbc: ['/secrets', 'rbac.authorization.k8s.io/roles'],
+  secretbox: ['/events', 'events.k8s.io/events', 'workshop.example/lamps'],
+  kms: ['/limitranges', 'admissionregistration.k8s.io/validatingadmissionpolicies'],
+};
+export const storedPrefixes: Readonly<Record<string, string>> = {
+  aesgcm: 'k8s:enc:aesgcm:v1:key:',
+  aescbc: 'k8s:enc:aescbc:v1:key:',
+  secretbox: 'k8s:enc:secretbox:v1:key:',
+  kms: 'k8s:enc:kms:v2:shared:',
+  none: '',
+};
+/** Where keys do not begin with the plural name alone. */
+const prefixes: Readonly<Record<string, string>> = {
+  'workshop.example/lamps': 'workshop.example/lamps',
+  'apiextensions.k8s.io/customresourcedefinitions': 'apiextensions.k8s.io/customresourcedefinitions',
+};
+const reviews = /^(?:authentication|authorization)\.k8s\.io\/|^[^/]*\/[^/]*\//;
+/** The resources that both servers store. */
+export const stored = Object.keys(samples).filter((resource) => !reviews.test(resource));
+export const lamps = '/apis/workshop.example/v1/lamps';
+const definition = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name: 'lamps.workshop.example' },
+  spec: {
+    group: 'workshop.example',
+    scope: 'Namespaced',
+    names: { plural: 'lamps', kind: 'Lamp' },
+    versions: [
+      {
+        name: 'v1',
+        served: true,
+        storage: true,
+        schema: {
+          openAPIV3Schema: {
+            type: 'object',
+            properties: { spec: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+          },
+        },
+      },
+    ],
+  },
+};
+
+/** Creates a namespace and a definition, and returns the collections of all resources that both servers store. */
+export async function prepare(server: KubeApiserver): Promise<ReadonlyMap<string, string>> {
+  await create(server, '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
+  await create(server, '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } });
+  await until('the custom kind', async () => (await server.request('GET', lamps)).status === 200 || undefined);
+  return new Map(
+    await Promise.all(stored.map(async (resource) => [resource, await findCollection(server, resource)] as const)),
+  );
+}
+
+export async function create(server: KubeApiserver, collection: string, body: object): Promise<void> {
+  const response = await server.request('POST', collection, body);
+  if (response.status !== 201) throw new Error(`POST ${collection}: ${response.body}`);
+}
+
+export async function getObject(server: KubeApiserver, target: string): Promise<KubeObject> {
+  return JSON.parse((await server.request('GET', target)).body);
+}
+
+interface Discovery {
+  readonly preferredVersion?: { readonly groupVersion: string };
+  readonly resources?: readonly { readonly name: string; readonly namespaced: boolean }[];
+}
+
+async function findCollection(server: KubeApiserver, resource: string): Promise<string> {
+  const [group = '', plural = ''] = resource.split('/');
+  const discover = async (target: string): Promise<Discovery> => JSON.parse((await server.request('GET', target)).body);
+  const root = group === '' ? '/api/v1' : `/apis/${(await discover(`/apis/${group}`)).preferredVersion?.groupVersion}`;
+  const { resources = [] } = await discover(root);
+  const isNamespaced = resources.find(({ name }) => name === plural)?.namespaced === true;
+  return `${root}${isNamespaced ? '/namespaces/team' : ''}/${plural}`;
+}
+
+/** Other than those of other resources: events of both groups have the same keys. A definition names its resource and group. */
+export function nameFor(resource: string, writer: string): string {
+  if (resource.endsWith('/customresourcedefinitions')) return `${writer}.shared.example`;
+  const [group] = resource.split('/');
+  return group ? `by-${writer}.${group}` : `by-${writer}`;
+}
+
+export const bodyFor = (resource: string, name: string): object =>
+  samples[resource]?.({ namespace: 'team', name }) ?? {};
+
+/** Of an object in etcd. */
+export function keyOf(resource: string, collection: string, name: string): string {
+  const { [resource]: prefix = resource.replace(/^.*\//, '') } = prefixes;
+  return `/registry/${prefix}/${collection.includes('/namespaces/') ? 'team/' : ''}${name}`;
+}
+
+export function configurationWith(socket: string): string {
+  const identity = { identity: {} };
+  const providerOf = (name: string): object =>
+    name === 'kms'
+      ? (kmsProviders('v2', socket, 'shared')[0] ?? {})
+      : provider(name as 'aesgcm' | 'aescbc' | 'secretbox', 'key');
+  return JSON.stringify({
+    apiVersion: 'apiserver.config.k8s.io/v1',
+    kind: 'EncryptionConfiguration',
+    resources: Object.entries(encrypted).map(([name, resources]) => ({
+      // Both groups of events are one resource.
+      resources: resources.filter((resource) => resource !== 'events.k8s.io/events').map(inConfiguration),
+      providers: [providerOf(name), identity],
+    })),
+  });
+}
+
+/** As `plural.group`. */
+function inConfiguration(resource: string): string {
+  const [group = '', plural = ''] = resource.split('/');
+  return group === '' ? plural : `${plural}.${group}`;
+}

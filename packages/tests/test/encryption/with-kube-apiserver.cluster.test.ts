@@ -1,0 +1,121 @@
+/** A real kube-apiserver and this server on the same etcd, with the same encryption: each reads what the other writes. */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { CleanupStack } from '@cluster-apiserver/base';
+import { kinds } from '@cluster-apiserver/kinds';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
+import { startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { rawValue } from '@cluster-apiserver/testkit/etcd-gateway';
+import { startPlugin } from '@cluster-apiserver/testkit/kms-plugin';
+import {
+  type KubeApiserver,
+  kubeApiserverProgram,
+  startKubeApiserver,
+} from '@cluster-apiserver/testkit/kube-apiserver';
+import { until } from '@cluster-apiserver/testkit/until';
+import { describeIf } from '../describe-if.ts';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
+import { file, flags, prefixOf } from './configuration.ts';
+import { runStorage } from './run-storage.ts';
+import {
+  bodyFor,
+  configurationWith,
+  create,
+  encrypted,
+  getObject,
+  keyOf,
+  lamps,
+  nameFor,
+  prepare,
+  stored,
+  storedPrefixes,
+} from './stored-by-kube-apiserver.ts';
+
+const reason = 'no KUBE_APISERVER_BIN names a kube-apiserver';
+
+describeIf(kubeApiserverProgram !== undefined, 'kube-apiserver on the same etcd', reason, () => {
+  const cleanup = new CleanupStack();
+  let theirs: KubeApiserver;
+  let ours: TestServer;
+  let collections: ReadonlyMap<string, string>;
+  let configuration: string;
+
+  beforeAll(async () => {
+    const home = fs.mkdtempSync(path.join(os.tmpdir(), 'both-servers-'));
+    cleanup.defer('files', () => fs.rmSync(home, { recursive: true }));
+    const socket = path.join(home, 'kms.sock');
+    const plugin = await startPlugin(socket);
+    cleanup.defer('plugin', () => plugin.stop());
+    const etcd = await startEtcd();
+    cleanup.defer('etcd', () => etcd.stop());
+    configuration = configurationWith(socket);
+    const written = path.join(home, file);
+    fs.writeFileSync(written, configuration);
+    theirs = await startKubeApiserver({ etcd, flags: [`--encryption-provider-config=${written}`] });
+    cleanup.defer('kube-apiserver', () => theirs.stop());
+    ours = await serveKinds(kinds, { etcd, flags, files: { [file]: configuration } });
+    cleanup.defer('server', () => ours.close());
+    collections = await prepare(theirs);
+    await until('the custom kind', async () => (await ours.statusOf('GET', lamps)) === 200 || undefined);
+  });
+  afterAll(() => cleanup.close());
+
+  const getTheirs = (target: string): Promise<KubeObject> => getObject(theirs, target);
+  const collectionOf = (resource: string): string => collections.get(resource) ?? '';
+
+  /** Waits for what controllers of kube-apiserver still write to it. */
+  async function expectSame(target: string): Promise<void> {
+    let [own, other]: unknown[] = [];
+    const areEqual = async (): Promise<true | undefined> => {
+      [own, other] = [(await ours.request('GET', target)).body, await getTheirs(target)];
+      return isDeepStrictEqual(own, other) || undefined;
+    };
+    await until('equal answers', areEqual).catch(() => expect(own).toEqual(other));
+  }
+
+  async function expectProvider(resource: string, name: string): Promise<void> {
+    const key = keyOf(resource, collectionOf(resource), name);
+    const value = await rawValue(ours.etcd.endpoints[0] ?? '', key);
+    if (value === undefined) throw new Error(`nothing is stored under ${key}`);
+    const [encrypting] = Object.entries(encrypted).find(([, resources]) => resources.includes(resource)) ?? ['none'];
+    expect(prefixOf(value)).toBe(storedPrefixes[encrypting]);
+  }
+
+  test.each(stored)('each server reads %s of the other', async (resource) => {
+    const collection = collectionOf(resource);
+    const names = { theirs: nameFor(resource, 'theirs'), ours: nameFor(resource, 'ours') };
+    const patch = { metadata: { labels: { patched: 'ours' } } };
+    const label = async (target: string): Promise<void> => {
+      const { apiVersion, kind, metadata } = await getTheirs(target);
+      const applied = { apiVersion, kind, metadata: { name: metadata.name, labels: { applied: 'theirs' } } };
+      expect(await theirs.request('PATCH', `${target}?fieldManager=labels`, applied)).toMatchObject({ status: 200 });
+    };
+    const mergePatch = async (target: string): Promise<void> =>
+      expect(await ours.request('PATCH', target, patch, 'application/merge-patch+json')).toMatchObject({ status: 200 });
+
+    await create(theirs, collection, bodyFor(resource, names.theirs));
+    expect(await ours.request('POST', collection, bodyFor(resource, names.ours))).toMatchObject({ status: 201 });
+    for (const name of Object.values(names)) {
+      const target = `${collection}/${name}`;
+      await expectSame(target);
+      await expectProvider(resource, name);
+      for (const update of [label, mergePatch]) {
+        await update(target);
+        await expectSame(target);
+      }
+    }
+    await expectSame(collection);
+    // A policy or webhook would decide about what other tests write.
+    await theirs.request('DELETE', `${collection}/${names.theirs}`);
+    await ours.request('DELETE', `${collection}/${names.ours}`);
+  });
+
+  test('storage rewrite can read all values', async () => {
+    const { code, lines } = await runStorage(ours.etcd, configuration, 'rewrite', '--dry-run');
+    expect(lines.at(-1)).toMatch(/ 0 unreadable/);
+    expect(code).toBe(0);
+  });
+});
