@@ -63,6 +63,7 @@ function withoutStatus({ metadata, ...rest }: KubeObject): object {
   const owners = managedFields as readonly { readonly subresource?: string }[];
   return {
     ...rest,
+    status: undefined,
     metadata: { ...others, managedFields: owners.filter(({ subresource }) => subresource !== 'status') },
   };
 }
