@@ -183,7 +183,7 @@ export async function assemble(
       },
       close: () =>
         cleanup.close((what, error) =>
-          log.error('closing failed', 'nothing, if the process has ended; its data are in etcd', {
+          log.error('a part of the server failed to close', 'nothing, if the process has ended; its data are in etcd', {
             what,
             error: asError(error),
           }),

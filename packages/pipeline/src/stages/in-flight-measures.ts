@@ -1,6 +1,6 @@
 import type { Clock, CleanupStack } from '@cluster-apiserver/base';
 import type { Metrics } from '@cluster-apiserver/telemetry';
-import type { RequestInfoContext } from '../request-context.ts';
+import type { AuthenticatedContext, RequestInfoContext } from '../request-context.ts';
 import { labelsOf, requestLabels } from './request-labels.ts';
 
 /** As in kube-apiserver, the gauge is the maximum of the last second: a scrape would miss shorter peaks. */
@@ -8,6 +8,9 @@ const peakPeriodMs = 1000;
 
 /** The label `request_kind` of upstream's metrics. */
 export type RequestKind = 'readOnly' | 'mutating';
+
+/** A request that may be rejected before its user is known. */
+type RejectedContext = RequestInfoContext & Partial<Pick<AuthenticatedContext, 'user'>>;
 
 export type InFlightMeasures = ReturnType<typeof createInFlightMeasures>;
 
@@ -40,14 +43,14 @@ export function createInFlightMeasures(metrics: Metrics, clock: Clock, cleanup: 
   let cancel = (): void => {};
   publish();
   cleanup.defer('gauge of requests in flight', () => cancel());
-  const refused = (request: RequestInfoContext): void => terminations.add({ ...labelsOf(request), code: '429' });
+  const refused = (request: RejectedContext): void => terminations.add({ ...labelsOf(request), code: '429' });
   return {
     /** Called when the number of used seats has changed. */
     used: (kind: RequestKind, seats: number): void => {
       now[kind] = seats;
       if (seats > peak[kind]) peak[kind] = seats;
     },
-    rejected: (kind: RequestKind, context: RequestInfoContext): void => {
+    rejected: (kind: RequestKind, context: RejectedContext): void => {
       dropped.add({ request_kind: kind });
       refused(context);
     },

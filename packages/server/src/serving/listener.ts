@@ -5,6 +5,7 @@ import type { Followed } from '../files/follow-files.ts';
 import type { ServerContext } from '../configuration/context.ts';
 import type { ServingSettings } from './serving-settings.ts';
 import { createListenerMeasures } from './listener-measures.ts';
+import { withRefusedConnectionLog } from './rejection-log.ts';
 import { createRefusalLog } from './request-log.ts';
 
 /** Time for clients to close connections by themselves at shutdown. Requests in flight are still answered after it. */
@@ -48,7 +49,7 @@ export async function openListener(
         'report the stack as a bug; after EMFILE raise the limit of open files: docs/operate.md',
         { what, ...request, error: asError(error), stack: asError(error).stack },
       );
-  const measures = createListenerMeasures(metrics);
+  const measures = withRefusedConnectionLog(createListenerMeasures(metrics), log, clock);
   const logRefusal = createRefusalLog(log);
   const listener = await withListenErrors(() =>
     listen(
