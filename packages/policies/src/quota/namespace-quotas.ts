@@ -14,7 +14,7 @@ import { findFirstRefusal, quotasCounting } from './charges.ts';
 /** After so many transactions in vain admission decides again: what it has relied on may have changed, too. */
 const conflictsMax = 8;
 
-/** How often a creation is compared with a quota in one turn of the event loop, where each takes some microseconds. */
+/** How often a creation is compared with a quota in one event-loop iteration, where each takes some microseconds. */
 const comparisonsMax = 1_000;
 
 /** Stores the creations of one namespace with their charges: those that come during a transaction share the next one. */

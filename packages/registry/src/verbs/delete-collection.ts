@@ -39,7 +39,7 @@ export async function deleteCollection(
     for (const name of todo) {
       try {
         throwIfAborted(call);
-        // A dry run never waits for etcd, and would take the whole collection in one turn of the event loop.
+        // A dry run never waits for etcd, and would take the whole collection in one event-loop iteration.
         await turns.schedule(() => {});
         await deleteObject(resource, name, { ...deletion, namespace: options.namespace, ofCollection: true }, call);
         deleted++;
