@@ -110,7 +110,7 @@ export class NamespaceQuotas {
     }
   }
 
-  /** Nothing was stored, unless that is in doubt. Those for which it may be different next time wait again. */
+  /** Nothing was stored, unless the outcome is unknown. Those for which it may be different next time wait again. */
   async #resolveFailure(batch: ChargedBatch, error: unknown, call: Call): Promise<void> {
     const [first, ...others] = batch.creations;
     if (error instanceof KeyExistsError || error instanceof CorruptValueError) {

@@ -70,7 +70,7 @@ export async function deleteCollection(
 }
 
 /**
- * The failure to report: one in doubt before any other. With Retry-After it would mean that nothing was written, so once
+ * The failure to report: an unknown outcome before any other. With Retry-After it would mean that nothing was written, so once
  * something was, it becomes a timeout.
  */
 function chooseFailure(failures: readonly unknown[], counted: string, hasDeleted: boolean): unknown {
