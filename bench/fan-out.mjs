@@ -1,5 +1,5 @@
 // fan-out.mjs SERVER TOKEN WATCHERS WRITES_PER_SECOND SECONDS PIDS [custom]: how the changes of one namespace reach many watchers.
-// Prints the events, their latency, and the processor time of the server per event, as JSON.
+// Prints the events, their latency, and the CPU time of the server per event, as JSON.
 import fs from 'node:fs';
 import https from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -103,7 +103,7 @@ function send(method, path, body, type = 'application/json') {
   });
 }
 
-/** Processor time of the server. */
+/** CPU time of the server. */
 function usedMs() {
   return pids.split(',').reduce((sum, pid) => {
     const fields = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 
 /** The measured servers have a core of their own. */
 export const serverCore = '0';
-/** The load, etcd and the yardsticks' peers share the other. */
+/** The load, etcd and the baselines' peers share the other. */
 export const loadCore = '1';
 
 /** Runs a program on a core, and returns its output. Without a core, the kernel chooses. */

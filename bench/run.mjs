@@ -15,7 +15,7 @@ const usage = `usage: run.mjs --server URL --token TOKEN --pids PID[,PID] --etcd
                [--only REGEX] [--seconds N] [--rounds N] [--json FILE] [--no-pin]
 
   --pids     the processes of the server; they are pinned to core 0, the load to core 1
-  --etcd     etcd of the server, for the yardstick of writes
+  --etcd     etcd of the server, for the baseline of writes
   --only     workloads whose name matches
   --seconds  duration of a measurement (default: 5)
   --rounds   measurements of each workload, in turn; the median counts (default: 3)
@@ -40,7 +40,7 @@ const { values: options } = parseArgs({
 });
 
 const isPinned = !options['no-pin'];
-const yardstickPort = 17_999;
+const baselinePort = 17_999;
 const fixed = JSON.parse(fs.readFileSync(path.join(import.meta.dirname, 'fixed-reference.json'), 'utf8'));
 
 function targets() {
@@ -64,9 +64,9 @@ async function main({ own, reference }) {
   }
   const measured = reference ? [own, reference] : [own];
   if (isPinned) for (const { pids } of measured) pin(serverCore, pids);
-  const yardstick = await startYardstick();
+  const baseline = await startBaseline();
   try {
-    const chosen = workloads({ seconds: Number(options.seconds), isPinned, yardstick: yardstick.target }).filter(
+    const chosen = workloads({ seconds: Number(options.seconds), isPinned, baseline: baseline.target }).filter(
       ({ name }) => new RegExp(options.only).test(name),
     );
     for (const objects of new Set(chosen.map((one) => one.objects)))
@@ -87,13 +87,13 @@ async function main({ own, reference }) {
     };
     if (options.json) fs.writeFileSync(options.json, `${JSON.stringify(report, null, 1)}\n`);
   } finally {
-    yardstick.stop();
+    baseline.stop();
   }
   return 0;
 }
 
 /** A bare server with a certificate of its own. */
-async function startYardstick() {
+async function startBaseline() {
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'bench-'));
   const [certificate, key] = [path.join(home, 'certificate.pem'), path.join(home, 'key.pem')];
   const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256'];
@@ -101,13 +101,13 @@ async function startYardstick() {
   execFileSync('openssl', ['req', '-x509', ...curve, '-nodes', ...files, '-days', '2', '-subj', '/CN=localhost'], {
     stdio: 'pipe',
   });
-  const program = path.join(import.meta.dirname, 'yardstick-server.mjs');
-  const args = [program, String(yardstickPort), certificate, key];
+  const program = path.join(import.meta.dirname, 'baseline-server.mjs');
+  const args = [program, String(baselinePort), certificate, key];
   const [command, ...rest] = onCore(isPinned ? serverCore : undefined, process.execPath, args);
   const child = spawn(command, rest, { stdio: ['ignore', 'pipe', 'inherit'] });
   await once(child.stdout, 'data');
   const target = {
-    url: `https://127.0.0.1:${yardstickPort}`,
+    url: `https://127.0.0.1:${baselinePort}`,
     token: '',
     pids: [String(child.pid)],
     etcd: options.etcd,
@@ -119,22 +119,22 @@ async function startYardstick() {
   return { target, stop };
 }
 
-/** The yardstick and the servers take turns, so that a slow minute of the machine affects all of them. */
-function measure({ name, measure: run, measureYardstick }, own, reference) {
+/** The baseline and the servers alternate, so that a slow minute of the machine affects all of them. */
+function measure({ name, measure: run, measureBaseline }, own, reference) {
   const rounds = Array.from({ length: Number(options.rounds) }, () => ({
-    yardstick: measureYardstick(),
+    baseline: measureBaseline(),
     server: run(own),
     reference: reference && run(reference),
   }));
-  const ofYardstick = medianOf(rounds.map(({ server, yardstick }) => server.perSecond / yardstick.perSecond));
+  const ofBaseline = medianOf(rounds.map(({ server, baseline }) => server.perSecond / baseline.perSecond));
   const times = reference
     ? rounds.map((round) => round.server.perSecond / round.reference.perSecond)
-    : rounds.map((round) => round.server.perSecond / round.yardstick.perSecond / (fixed.ratios[name] ?? Number.NaN));
+    : rounds.map((round) => round.server.perSecond / round.baseline.perSecond / (fixed.ratios[name] ?? Number.NaN));
   const figure = {
-    yardstick: { perSecond: round(medianOf(rounds.map(({ yardstick }) => yardstick.perSecond))) },
+    baseline: { perSecond: round(medianOf(rounds.map(({ baseline }) => baseline.perSecond))) },
     server: summarize(rounds.map(({ server }) => server)),
     ...(reference && { reference: summarize(rounds.map((one) => one.reference)) }),
-    ofYardstick: round(ofYardstick),
+    ofBaseline: round(ofBaseline),
     times: round(medianOf(times)),
     timesRange: [round(Math.min(...times)), round(Math.max(...times))],
   };
@@ -158,7 +158,7 @@ const summarize = (runs) => ({
 
 const columns = [
   'workload',
-  'yardstick/s',
+  'baseline/s',
   'server/s',
   'kube/s',
   'times',
@@ -180,8 +180,8 @@ function printHead(isReferenceMeasured) {
   print(columns);
 }
 
-function printRow(name, { yardstick, server, reference, times, timesRange }) {
-  const cells = [yardstick.perSecond, server.perSecond, reference?.perSecond ?? '-', times, timesRange.join('-')];
+function printRow(name, { baseline, server, reference, times, timesRange }) {
+  const cells = [baseline.perSecond, server.perSecond, reference?.perSecond ?? '-', times, timesRange.join('-')];
   const latencies = [server.p50Ms, reference?.p50Ms ?? '-', server.p99Ms, reference?.p99Ms ?? '-'];
   print([name, ...[...cells, ...latencies, server.errors + (reference?.errors ?? 0)].map(String)]);
 }

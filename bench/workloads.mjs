@@ -1,4 +1,4 @@
-// The workloads: what is measured of a server, and of the yardstick beside it.
+// The workloads: what is measured of a server, and of the baseline beside it.
 import path from 'node:path';
 import { builtIn, custom } from './objects.mjs';
 import { loadCore, runOn, serverCore } from './processes.mjs';
@@ -26,10 +26,10 @@ const ofCustomKind = {
 let run = Date.now() % 100_000;
 
 /**
- * All workloads: `measure` runs one against a server, `measureYardstick` against the yardstick. Figures per second.
- * @param {{ seconds: number, isPinned: boolean, yardstick: import('./targets.mjs').Target }} options
+ * All workloads: `measure` runs one against a server, `measureBaseline` against the baseline. Figures per second.
+ * @param {{ seconds: number, isPinned: boolean, baseline: import('./targets.mjs').Target }} options
  */
-export function workloads({ seconds, isPinned, yardstick }) {
+export function workloads({ seconds, isPinned, baseline }) {
   const core = (number) => (isPinned ? number : undefined);
 
   /** Requests of wrk, over HTTP/1.1 and TLS. */
@@ -42,7 +42,7 @@ export function workloads({ seconds, isPinned, yardstick }) {
     return { perSecond, p50Ms, p99Ms, errors };
   };
 
-  /** Events delivered to watchers, per second of the server's processor time. */
+  /** Events delivered to watchers, per second of the server's CPU time. */
   const fanOut = ({ url, token, pids }, which = 'built-in') => {
     const args = [url, token || 'none', watchers, writesPerSecond, seconds, pids.join(','), which].map(String);
     const output = runOn(core(loadCore), process.execPath, [file('fan-out.mjs'), ...args]);
@@ -51,7 +51,7 @@ export function workloads({ seconds, isPinned, yardstick }) {
   };
 
   const writeToEtcd = () => {
-    const args = [file('yardstick-writes.mjs'), yardstick.etcd, String(seconds)];
+    const args = [file('baseline-writes.mjs'), baseline.etcd, String(seconds)];
     return { perSecond: Number(runOn(core(serverCore), process.execPath, args)) };
   };
 
@@ -60,31 +60,31 @@ export function workloads({ seconds, isPinned, yardstick }) {
       name,
       objects: builtIn,
       measure: (target) => load(target, name, connections),
-      measureYardstick: () => load(yardstick, name, connections),
+      measureBaseline: () => load(baseline, name, connections),
     })),
     ...Object.entries(writes).map(([name, connections]) => ({
       name,
       objects: builtIn,
       measure: (target) => load(target, name, connections),
-      measureYardstick: writeToEtcd,
+      measureBaseline: writeToEtcd,
     })),
     {
       name: 'watch-fanout',
       objects: builtIn,
       measure: (target) => fanOut(target),
-      measureYardstick: () => fanOut(yardstick),
+      measureBaseline: () => fanOut(baseline),
     },
     ...Object.entries(ofCustomKind).map(([name, [like, connections]]) => ({
       name,
       objects: custom,
       measure: (target) => load(target, like, connections, custom),
-      measureYardstick: () => (like in reads ? load(yardstick, like, connections) : writeToEtcd()),
+      measureBaseline: () => (like in reads ? load(baseline, like, connections) : writeToEtcd()),
     })),
     {
       name: 'custom-watch-fanout',
       objects: custom,
       measure: (target) => fanOut(target, 'custom'),
-      measureYardstick: () => fanOut(yardstick),
+      measureBaseline: () => fanOut(baseline),
     },
   ];
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// npm run bench: measures a single replica, and the kube-apiserver of KUBE_APISERVER_BIN in turns with it. Arguments after
+// npm run bench: measures a single replica, alternating with the kube-apiserver of KUBE_APISERVER_BIN. Arguments after
 // `--` go to bench/run.mjs; `--help` lists them. `--save` keeps the figures in bench/results.json.
 // npm run bench -- hostile: attacks the same replica, see packages/tests/bench/hostile.ts.
 // npm run bench -- overload: offers it ten times what it sustains, see packages/tests/bench/overload.ts.
@@ -146,7 +146,7 @@ function pinStore(pid) {
   outputOf('taskset', ['-acp', storeCore, String(pid)]);
 }
 
-/** Adds what a reader needs to judge the figures. */
+/** Adds the machine, the versions and the settings. */
 function save(report, node, { env }) {
   const figures = JSON.parse(fs.readFileSync(report, 'utf8'));
   const [cpu] = os.cpus();

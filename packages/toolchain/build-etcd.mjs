@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // node packages/toolchain/build-etcd.mjs 3.6: builds an etcd that no Debian packages, 3.6 or 3.7, from its Go module. The
-// build takes minutes of processor time, so no test run does it; `ETCD_BIN=… npm test` uses the result.
+// build takes minutes of CPU time, so no test run does it; `ETCD_BIN=… npm test` uses the result.
 import path from 'node:path';
 import { outputOf, run } from './child.mjs';
 import { cache, Failure, main, root } from './project.mjs';

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // node packages/toolchain/build-kube-apiserver.mjs VERSION: builds the kube-apiserver of a release, such as v1.37.2, to compare
-// with. The build takes ten minutes of processor time, so no test run does it; KUBE_APISERVER_BIN names the result.
+// with. The build takes ten minutes of CPU time, so no test run does it; KUBE_APISERVER_BIN names the result.
 import fs from 'node:fs';
 import path from 'node:path';
 import { outputOf, run } from './child.mjs';

@@ -5,6 +5,7 @@ import { runJest } from './jest.mjs';
 import { reportPrivateWords } from './prose.mjs';
 import { prepare } from './prepare.mjs';
 import { binary, main } from './project.mjs';
+import { reportLongSentences } from './sentences.mjs';
 import { reportVersions } from './version.mjs';
 
 const knip = ['--no-progress', '--no-config-hints'];
@@ -40,6 +41,7 @@ function checksWith({ node, env }) {
       (await runJest({ node, env, print }, ['packages/tests/test/architecture'], ['--runInBand'])).failed === 0,
     'versions of the project': (print) => reportVersions(print) === 0,
     'plain words': (print) => reportPrivateWords(print) === 0,
+    'long sentences': (print) => reportLongSentences(print) === 0,
     'unused files, exports and dependencies': tool('knip', ...knip),
     // Every value that a package exports must be used by another package; types may be exported for naming only.
     'unused exports of packages': tool('knip', ...knip, '--include-entry-exports', '--exclude', 'types'),

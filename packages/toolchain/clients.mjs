@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // node packages/toolchain/clients.mjs [PATTERN …]: builds clients in other languages, as far as their tools are on the PATH,
-// and runs the tests of clients with full counts. Building takes minutes of processor time, so no test run does it.
+// and runs the tests of clients with full counts. Building takes minutes of CPU time, so no test run does it.
 import fs from 'node:fs';
 import path from 'node:path';
 import { outputOf, run } from './child.mjs';

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // node packages/toolchain/collector.mjs: builds the OpenTelemetry Collector for the tracing tests. The build takes 90 s
-// of processor time, so no test run does it; `npm test -- tracing/collector` uses the result.
+// of CPU time, so no test run does it; `npm test -- tracing/collector` uses the result.
 import path from 'node:path';
 import { outputOf, run } from './child.mjs';
 import { cache, Failure, main, root } from './project.mjs';

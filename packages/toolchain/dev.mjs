@@ -12,7 +12,7 @@ import { prepare } from './prepare.mjs';
 import { Failure, main, root } from './project.mjs';
 import { nextChange } from './watch-sources.mjs';
 
-/** Nobody waits for a load balancer, so a replica that is stopped need not serve on. */
+/** No client waits for a load balancer, so a replica that is stopped need not serve on. */
 const atOnce = '--shutdown-delay-duration=0s';
 const startMaxMs = 60_000;
 const pollMs = 50;

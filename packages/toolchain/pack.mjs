@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// npm run pack: makes the npm packages that strangers install, as archives below .cache/pack. `npm run pack -- expressions`
+// npm run pack: makes the npm packages that users install, as archives below .cache/pack. `npm run pack -- expressions`
 // makes one. The packages of this project that one needs are inside of it; those of others are its dependencies.
 import fs from 'node:fs';
 import path from 'node:path';

@@ -6,7 +6,7 @@ import os from 'node:os';
 export const workers = os.cpus().length + 3;
 
 /**
- * Tests that judge rates, latencies, turns or retained memory. Those of a row run one by one, and the rows beside each
+ * Tests that check rates, latencies, event-loop iterations or retained memory. Those of a row run one by one, and the rows beside each
  * other: they mostly wait for outages, elections and rests, so all together leave each enough of the machine. All rows
  * take about as long. All other tests wait for conditions and only get slower in parallel.
  */

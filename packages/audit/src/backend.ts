@@ -14,7 +14,7 @@ export interface AuditBackend {
   waitForRoom(): boolean | Promise<boolean>;
   /**
    * In blocking modes: takes room for the objects of an event before they are serialized. Undefined if there is none in
-   * time; the event is then recorded without them. The returned function gives the room back.
+   * time; the event is then recorded without them. The returned function releases the space.
    */
   reserve(characters: number): Release | undefined | Promise<Release | undefined>;
   /** Whether the request may continue: in `batch` and `blocking` mode always, in `blocking-strict` if the event is recorded. */

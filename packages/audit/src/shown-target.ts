@@ -43,7 +43,7 @@ function namesCredential(name: string): boolean {
   try {
     return credentialNames.test(decodeURIComponent(name));
   } catch {
-    return true; // nobody knows what it names
+    return true; // no client knows what it names
   }
 }
 

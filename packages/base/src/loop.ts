@@ -49,7 +49,7 @@ interface Step {
   readonly costMs: number;
 }
 
-const nobody = {};
+const noOwner = {};
 
 class Lane {
   readonly limits: LaneLimits;
@@ -149,7 +149,7 @@ export class Loop {
   }
 
   /** Queues a step, which must not throw. Steps of different owners alternate if they wait for several iterations. */
-  queue(name: LaneName, run: () => void, owner: object | string = nobody, costMs = 0): void {
+  queue(name: LaneName, run: () => void, owner: object | string = noOwner, costMs = 0): void {
     this.#lanes[name].waiting.push({ run, owner, costMs });
     this.#schedule();
   }
@@ -167,13 +167,13 @@ export class Loop {
   /** Runs a step at once if its lane has time and nothing waits there, and queues it otherwise. It must not throw. */
   runOrQueue(name: LaneName, run: () => void, costMs = 0): void {
     const lane = this.#lanes[name];
-    if (!this.#admits(lane)) return this.queue(name, run, nobody, costMs);
+    if (!this.#admits(lane)) return this.queue(name, run, noOwner, costMs);
     lane.charge(costMs);
     run();
   }
 
   /** For work that can wait in the middle: resolves when it may go on; undefined if that is now. */
-  turn(name: LaneName, costMs = 0, owner: object | string = nobody): Promise<void> | undefined {
+  turn(name: LaneName, costMs = 0, owner: object | string = noOwner): Promise<void> | undefined {
     const lane = this.#lanes[name];
     if (!this.#admits(lane)) return new Promise((resolve) => this.queue(name, resolve, owner, costMs));
     lane.charge(costMs);

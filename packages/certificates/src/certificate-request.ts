@@ -3,7 +3,7 @@ import { decodePemBlock, pemBlocks } from '@cluster-apiserver/base';
 import { isUsableKey, readExtensions, readSubject } from './certificate.ts';
 import { type Element, encodedOf, readElements, readObjectIdentifier, requireTag, tags } from './der.ts';
 
-/** What somebody wants to have certified: names and a key, signed with that key. */
+/** Names and a key that a requester wants certified, signed with that key. */
 export interface CertificateRequest {
   readonly publicKey: KeyObject;
   /** The values of a subject attribute by its object identifier, in order. Throws if one is no text. */

@@ -26,7 +26,7 @@ export const abacPolicyKind = defineConfigurationKind({
   versions: ['v1beta1'],
   description: 'One policy. The file has one of them in JSON on each line; empty lines and those with # are skipped.',
   fields: {
-    spec: required(spec, 'What a subject may do. An empty field matches nothing, and `*` everything.'),
+    spec: required(spec, 'Permissions of a subject. An empty field matches nothing, and `*` everything.'),
   },
 });
 

@@ -64,7 +64,7 @@ const resourcesOfGroup = object({
 
 /** The first rule that matches a request decides. An empty condition matches every request. */
 const ruleSchema = object({
-  level: required(oneOf(auditLevels), 'How much is recorded.'),
+  level: required(oneOf(auditLevels), 'Level of detail of the events.'),
   users: optional(strings, 'Names of users.'),
   userGroups: optional(strings, 'Groups of users; one of them is enough.'),
   verbs: optional(strings, 'Verbs of requests.'),

@@ -46,9 +46,9 @@ export interface AuthenticationFlags {
 const jwtMax = 64;
 
 const authenticator = object({
-  issuer: required(issuerSchema, 'Who signs the tokens, and how to reach it.'),
+  issuer: required(issuerSchema, 'Issuer that signs the tokens, and its address.'),
   claimValidationRules: optional(list(claimRule), 'Rules that the claims of a token must satisfy.'),
-  claimMappings: required(claimMappingsSchema, 'How the claims of a token become a user.'),
+  claimMappings: required(claimMappingsSchema, 'Mapping from the claims of a token to a user.'),
   userValidationRules: optional(list(userRule), 'Rules that the resulting user must satisfy.'),
 });
 const absolutePath = checkedString((value, at) => {
@@ -65,7 +65,7 @@ const anonymousSchema = object({
 export const authenticationKind = defineConfigurationKind({
   kind: 'AuthenticationConfiguration',
   versions: ['v1', 'v1beta1'],
-  description: 'Issuers of JWTs, and which requests need no credentials.',
+  description: 'Issuers of JWTs, and requests that need no credentials.',
   fields: {
     jwt: optional(list(authenticator, jwtMax), 'Issuers of accepted JWTs.'),
     anonymous: optional(anonymousSchema, 'Requests without credentials. Excludes --anonymous-auth.'),

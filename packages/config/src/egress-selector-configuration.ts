@@ -57,11 +57,11 @@ const transportSchema = object({
 });
 const connectionSchema = object({
   proxyProtocol: required(oneOf(['Direct', 'HTTPConnect']), '`Direct` for no proxy.'),
-  transport: optional(transportSchema, 'Where the proxy is: set either `tcp` or `uds`.'),
+  transport: optional(transportSchema, 'Address of the proxy: set either `tcp` or `uds`.'),
 });
 const selectionSchema = object({
   name: required(direction, '`cluster` or `controlplane`, in letters of any case.'),
-  connection: required(connectionSchema, 'How it is reached.'),
+  connection: required(connectionSchema, 'Connection to the network.'),
 });
 
 export const egressSelectorKind = defineConfigurationKind({

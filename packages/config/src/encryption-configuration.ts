@@ -129,7 +129,7 @@ const encryptedResources = object({
 export const encryptionKind = defineConfigurationKind({
   kind: 'EncryptionConfiguration',
   versions: ['v1'],
-  description: 'Which resources are encrypted in etcd, and how. What no list names is stored unencrypted.',
+  description: 'Providers that encrypt resources in etcd. Resources that no list names are stored unencrypted.',
   fields: {
     resources: required(
       list(encryptedResources),

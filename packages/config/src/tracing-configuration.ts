@@ -31,7 +31,7 @@ const members = {
   ),
   samplingRatePerMillion: optional(
     integer(0, million, `expected a number from 0 to ${million}`),
-    'How many of a million requests whose caller records no trace are recorded. Requests whose caller records one are recorded too.',
+    'Number of requests per million that are recorded if their caller records no trace. Requests whose caller records one are recorded too.',
     0,
   ),
 };

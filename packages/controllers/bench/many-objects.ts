@@ -1,7 +1,7 @@
 /**
  * What the controllers cost with many dependents of one owner, and with many objects in a deleted namespace: the time,
- * the requests to etcd and the longest turn of the event loop, of one replica with an etcd of its own. A turn is measured
- * in processor time of its thread, so that the other processes of a machine do not count; pauses of V8's collector do.
+ * the requests to etcd and the longest event-loop iteration, of one replica with an etcd of its own. It is measured
+ * in CPU time of its thread, so that the other processes of a machine do not count; pauses of V8's collector do.
  *
  *   node --conditions=source packages/controllers/bench/many-objects.ts [objects, 100000 by default] [owners | chain | namespace | held]
  */

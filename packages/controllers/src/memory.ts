@@ -60,7 +60,7 @@ export async function endElsewhere(
 /** Small enough to be copied within a fraction of a slice. */
 const chunkItems = 500;
 
-/** The items of a snapshot whose keys begin with the text, in order; the pass may take many turns of the event loop. */
+/** The items of a snapshot whose keys begin with the text, in order; the pass may take many event-loop iterations. */
 export function* itemsWithin({ items }: View<CachedObject>, within: string): Generator<CachedObject, void> {
   let from = within;
   for (;;) {

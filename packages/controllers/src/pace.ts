@@ -1,6 +1,6 @@
 import type { Clock } from '@cluster-apiserver/base';
 
-/** A quarter of the longest turn of the event loop that a server allows: requests share the turn with the pass. */
+/** A quarter of the longest event-loop iteration that a server allows: requests share it with the pass. */
 const sliceMs = 5;
 
 /** Reading the clock costs about as much as a step, so only one step in so many reads it. */

@@ -1,5 +1,5 @@
 /**
- * What authorization costs, in processor time for each request.
+ * What authorization costs, in CPU time for each request.
  * `node --conditions=source packages/gates/bench/authorization.ts`
  */
 import { callUntil, seededRandom, systemClock as clock } from '@cluster-apiserver/base';

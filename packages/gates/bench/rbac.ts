@@ -1,5 +1,5 @@
 /**
- * What a decision of RBAC costs with 1,000 roles and 10,000 bindings, and what a change of them does, in processor time.
+ * What a decision of RBAC costs with 1,000 roles and 10,000 bindings, and what a change of them does, in CPU time.
  * `node --conditions=source packages/gates/bench/rbac.ts`
  */
 import type { AccessAttributes } from '@cluster-apiserver/model';

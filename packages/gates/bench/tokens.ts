@@ -1,5 +1,5 @@
 /**
- * What authentication costs, in processor time for each request. `node --conditions=source packages/gates/bench/tokens.ts`
+ * What authentication costs, in CPU time for each request. `node --conditions=source packages/gates/bench/tokens.ts`
  */
 import { createMetrics } from '@cluster-apiserver/telemetry';
 import { callUntil, seededRandom, systemClock as clock } from '@cluster-apiserver/base';

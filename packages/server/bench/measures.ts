@@ -1,5 +1,5 @@
 /**
- * What counting costs a get: processor time of the stages of a request with all metrics and with none, by turns, so that
+ * What counting costs a get: CPU time of the stages of a request with all metrics and with none, by turns, so that
  * a busy machine is equally unfair to both. The handler behind them does nothing.
  * `node --conditions=source packages/server/bench/measures.ts`
  */

@@ -33,7 +33,7 @@ export class PreconditionFailedError extends Error {
 
 /**
  * The state at a revision and the changes after it are gone. Whatever the way in which they are lost, this error is thrown
- * where it is noticed, and the client is told to list again.
+ * where it is noticed, and the client has to list again.
  */
 export class RevisionCompactedError extends Error {
   override readonly name: string = 'RevisionCompactedError';

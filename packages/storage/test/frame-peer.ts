@@ -18,9 +18,9 @@ export interface FramePeer {
   /** The frames since the last call. */
   takeReceived(): readonly Frame[];
   send(...bytes: readonly Buffer[]): void;
-  /** Advances the clock without a turn of the event loop, so that timers are late. */
+  /** Advances the clock without an event-loop iteration, so that timers are late. */
   stall(ms: number): void;
-  /** Runs one turn of the event loop, with the timers that are due. */
+  /** Runs one event-loop iteration, with the timers that are due. */
   turn(): void;
   readonly closed: boolean;
   /** From now on what is sent to it waits. */

@@ -65,6 +65,6 @@ export function createOutages(log: Log, clock: Clock, messages: OutageMessages):
 
 const keyOf = (what: LogFields): string => JSON.stringify(what);
 
-/** In whole seconds: nobody reads more of an outage. */
+/** In whole seconds: operators need no finer duration of an outage. */
 const lastedSince = ({ sinceMs }: Outage, nowMs: number): string =>
   formatDuration(Math.round((nowMs - sinceMs) / 1_000) * 1_000);

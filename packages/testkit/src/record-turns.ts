@@ -1,6 +1,6 @@
 /**
- * A replica that loads this first appends its long turns of the event loop to the file TURNS_FILE: the time, and the
- * milliseconds of processor time.
+ * A replica that loads this first appends its long event-loop iterations to the file TURNS_FILE: the time, and the
+ * milliseconds of CPU time.
  */
 import fs from 'node:fs';
 import { meterTurns } from './turns.ts';

@@ -1,5 +1,5 @@
 /**
- * Measures turns of the event loop: in processor time of its thread, where other processes do not count and pauses of V8's
+ * Measures event-loop iterations: in CPU time of its thread, where other processes do not count and pauses of V8's
  * garbage collector do, or by counting.
  */
 import net from 'node:net';

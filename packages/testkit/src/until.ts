@@ -22,7 +22,7 @@ export async function until<T>(
   }
 }
 
-/** Waits for a condition that this process brings about, and checks it after each turn of the event loop. */
+/** Waits for a condition that this process brings about, and checks it after each event-loop iteration. */
 export async function untilTurned(fact: () => Promise<boolean> | boolean, limitMs = 20_000): Promise<void> {
   const endMs = clock.monotonicMs() + limitMs;
   while (!(await fact())) {

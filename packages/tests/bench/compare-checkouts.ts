@@ -1,5 +1,5 @@
 /**
- * Compares the processor time per request of two checkouts under the same load (see compared-servers.ts).
+ * Compares the CPU time per request of two checkouts under the same load (see compared-servers.ts).
  * `taskset -c 1 node --conditions=source packages/tests/bench/compare-checkouts.ts OTHER-CHECKOUT WORKLOAD,WORKLOAD [FLAG ...]`
  * Flags apply to the server of this checkout, except `--policies=COUNT` and `--policies=COUNT:matching`, which create
  * so many ValidatingAdmissionPolicies there (see policies.ts), and `--in-turns`: the load is then on one server at a

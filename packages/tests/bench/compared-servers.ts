@@ -151,13 +151,13 @@ export async function compareTurns(workload: string, [first, second]: readonly [
 
 /** What a request costs a server under load. */
 interface Cost {
-  /** Processor time per request, of all threads. */
+  /** CPU time per request, of all threads. */
   readonly microseconds: number;
   readonly perSecond: number;
 }
 
 const units: Readonly<Record<string, (cost: Cost) => number>> = {
-  'us of processor time': ({ microseconds }) => microseconds,
+  'us of CPU time': ({ microseconds }) => microseconds,
   'requests a second': ({ perSecond }) => perSecond,
 };
 

@@ -1,5 +1,5 @@
 /**
- * Prints a replica's processor time by package, in microseconds per request, from a V8 profile:
+ * Prints a replica's CPU time by package, in microseconds per request, from a V8 profile:
  * `node --conditions=source packages/tests/bench/cpu-by-package.ts FILE.cpuprofile REQUESTS [SECONDS TO SKIP AT THE START]`
  * A server that is started with `--cpu-prof` writes the profile when it stops.
  */

@@ -1,8 +1,8 @@
 /**
  * Measures one replica with many objects: startup time, latency of a get and of a page, and the cost of following other
- * replicas' writes. Also the longest turns of its event loop and its memory while it loads, receives many changes at
+ * replicas' writes. Also the longest iterations of its event loop and its memory while it loads, receives many changes at
  * once, serves old revisions from memory and from etcd, and lets returning watchers catch up. Turns are measured in
- * processor time of the thread, which excludes other processes.
+ * CPU time of the thread, which excludes other processes.
  *
  *   node --conditions=source packages/tests/bench/event-loop.ts [objects, 100000 by default] [bytes of each, 500]
  *
@@ -61,9 +61,9 @@ async function measure<T>(what: string, work: () => Promise<T>): Promise<T> {
   const tookMs = clock.monotonicMs() - beganMs;
   const turns = watched.end();
   console.log(
-    `${what}: ${Math.round(tookMs)} ms; longest turn ${longest(turns)} ms, ` +
+    `${what}: ${Math.round(tookMs)} ms; longest iteration ${longest(turns)} ms, ` +
       `without a pause of V8's collector ${longest(turns.filter(({ pausedMs }) => pausedMs === 0))} ms; ` +
-      `${turns.filter(({ processorMs }) => processorMs > 20).length} turns above 20 ms; ` +
+      `${turns.filter(({ processorMs }) => processorMs > 20).length} iterations above 20 ms; ` +
       memory(),
   );
   return result;
@@ -167,9 +167,7 @@ try {
   });
   const { user, system } = process.threadCpuUsage(before);
   const eachUs = (user + system) / changes;
-  console.log(
-    `  each: ${eachUs.toFixed(0)} µs of processor time, so ${Math.round(1e6 / eachUs)} a second fill the thread`,
-  );
+  console.log(`  each: ${eachUs.toFixed(0)} µs of CPU time, so ${Math.round(1e6 / eachUs)} a second fill the thread`);
   await measure('a list of the past out of memory', () => listAt(registry, revision(Math.max(filled, newest - 4_000))));
   await measure('a list of the past out of etcd', () => listAt(registry, filled));
   await measure('pages of the past out of etcd, 20 readers', () =>

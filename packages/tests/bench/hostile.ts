@@ -150,7 +150,7 @@ const turns = JSON.stringify(fileURLToPath(import.meta.resolve('@cluster-apiserv
 const beginTurns = `globalThis.watchedTurns = process.getBuiltinModule('module').createRequire(${turns})(${turns}).watchTurns(); 0`;
 const endTurns = 'globalThis.watchedTurns.end()[0]?.processorMs ?? 0';
 
-/** The returned function says how much processor time each process has used since. */
+/** The returned function says how much CPU time each process has used since. */
 function measureProcessors(attackerPid: number | undefined): () => UseOfAttack {
   const pids = { server: files.replica().pid, store: files.etcd()[0]?.pid, attacker: attackerPid };
   const read = (): Record<keyof UseOfAttack, ProcessorTime> => ({

@@ -1,5 +1,5 @@
 /**
- * Measures writes of very large objects: their duration, and the longest turn of the event loop in processor time of
+ * Measures writes of very large objects: their duration, and the longest event-loop iteration in CPU time of
  * the thread, which excludes other work of the machine.
  * `node --max-semi-space-size=16 --heap-growing-percent=45 --conditions=source packages/tests/bench/large-writes.ts [SECRETS] [WRITES]`
  * WRITES is a regular expression over the names of the writes.
@@ -227,7 +227,7 @@ const medianOf = (values: readonly number[]): string =>
 const maximumOf = (values: readonly number[]): string => Math.max(...values).toFixed(1);
 
 console.log(
-  `| ${count} entries | status | processor ms | turns | longest turn ms: median | maximum | maximum without pauses of V8's collector |\n` +
+  `| ${count} entries | status | CPU ms | iterations | longest iteration ms: median | maximum | maximum without pauses of V8's collector |\n` +
     '|---|---|---|---|---|---|---|',
 );
 for (const [name, all] of measured) {

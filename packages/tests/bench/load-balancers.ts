@@ -3,7 +3,7 @@
  *
  *     ETCD_BIN=… node --conditions=source packages/tests/bench/load-balancers.ts haproxy=/usr/sbin/haproxy nginx=… envoy=… caddy=…
  *
- * Measures the load balancer's processor time from /proc: on a busy machine, request rates say little.
+ * Measures the load balancer's CPU time from /proc: on a busy machine, request rates say little.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,5 +1,5 @@
 /**
- * Measures the share of a loaded server's processor time that policies and webhooks take, from a V8 profile. All is
+ * Measures the share of a loaded server's CPU time that policies and webhooks take, from a V8 profile. All is
  * measured in one process, so other guests of the machine hardly affect the result.
  * `node --conditions=source packages/tests/bench/policy-cpu-share.ts WORKLOAD POLICIES,POLICIES`, such as
  * `create-sa 0,10,1:matching` (see policies.ts). The share excludes garbage collection.

@@ -1,6 +1,6 @@
 /**
  * Measures what it takes to serve watches that are resumed at the surviving replicas after one of three was killed, each at
- * its last revision: the time until all of them have the next event, the processor time of the replicas, and how long the
+ * its last revision: the time until all of them have the next event, the CPU time of the replicas, and how long the
  * requests of another client take meanwhile. First with 100 watches on an HTTP/2 connection, then fewer with a connection for
  * each.
  *
@@ -83,7 +83,7 @@ async function measure(replicas: Replicas, perConnection: number): Promise<void>
   const during = await politeTimes();
   console.log(
     `${watches} watches, ${perConnection} on a connection: all have the next event after ${(tookMs / 1000).toFixed(1)} s; ` +
-      `${((costMs * 1000) / watches).toFixed(0)} us of processor time each; ` +
+      `${((costMs * 1000) / watches).toFixed(0)} us of CPU time each; ` +
       `gets of another client ${describe(before)} before, ${describe(during)} meanwhile`,
   );
   await polite.terminate();

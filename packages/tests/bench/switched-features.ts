@@ -1,5 +1,5 @@
 /**
- * Compares the processor time per request of one server with a feature switched on and off, in turns of a second.
+ * Compares the CPU time per request of one server with a feature switched on and off, in turns of a second.
  * `taskset -c 1 node --conditions=source packages/tests/bench/switched-features.ts FEATURE WORKLOAD`
  * FEATURE is `policies=COUNT` or `policies=COUNT:matching` (see policies.ts), or `audit=MODE`: a log of level Metadata
  * next to a policy that audits nothing.

@@ -8,7 +8,7 @@ import { startProxy, type TcpProxy } from '@cluster-apiserver/testkit/tcp-proxy'
 import { putRaw, rawValue } from '@cluster-apiserver/testkit/etcd-gateway';
 import { type TestServer, serveKinds } from './serve-kinds.ts';
 
-/** Time to start a server and to resolve a write in doubt. */
+/** Time to start a server and to resolve a write of unknown outcome. */
 const slowTestMs = 60_000;
 const accounts = '/api/v1/namespaces/default/serviceaccounts';
 
@@ -51,8 +51,8 @@ test.each([
   `etcd_client_attempts_total{${cluster},outcome="answered"}`,
   `etcd_client_connections_total{${cluster}}`,
   // Series exist before their first event, so that alerts can be tested.
-  `etcd_client_write_doubts_total{${cluster}}`,
-  `etcd_client_writes_left_in_doubt_total{${cluster}}`,
+  `etcd_client_write_attempts_unknown_outcome_total{${cluster}}`,
+  `etcd_client_writes_unknown_outcome_total{${cluster}}`,
   `etcd_client_fences_total{${cluster}}`,
   `etcd_client_writes_out_of_space_total{${cluster}}`,
   `apiserver_watch_cache_reinitializations_total{${cluster}}`,
@@ -90,12 +90,12 @@ test.each([
 });
 
 test(
-  'a create whose response is lost counts as a write in doubt, a lost attempt and a fence, and the reconnect as a new connection',
+  'a create whose response is lost counts as an attempt of unknown outcome, a lost attempt and a fence, and the reconnect as a new connection',
   async () => {
     const readCounts = async (): Promise<(number | undefined)[]> =>
       Promise.all(
         [
-          `etcd_client_write_doubts_total{${cluster}}`,
+          `etcd_client_write_attempts_unknown_outcome_total{${cluster}}`,
           `etcd_client_attempts_total{${cluster},outcome="lost"}`,
           `etcd_client_fences_total{${cluster}}`,
           `etcd_client_connections_total{${cluster}}`,

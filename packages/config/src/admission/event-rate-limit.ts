@@ -27,7 +27,7 @@ const positive = integer(1, int32Max, 'must be positive');
 const limit = object({
   type: required(
     oneOf(types),
-    'What shares a bucket: all events, or those of a namespace, of a user, of a source and object.',
+    'Scope of a bucket: all events, or those of a namespace, of a user, of a source and object.',
   ),
   qps: required(positive, 'Events per second that are admitted once the burst is used up.'),
   burst: required(positive, 'Events that are admitted at once.'),

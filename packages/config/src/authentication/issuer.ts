@@ -71,7 +71,7 @@ export const issuerSchema = object({
   ),
   audienceMatchPolicy: optional(
     oneOf(['MatchAny', '']),
-    'How several audiences are matched; required if there are several.',
+    'Rule by which several audiences match; required if there are several.',
   ),
   egressSelectorType: optional(
     oneOf(['controlplane', 'cluster', '']),

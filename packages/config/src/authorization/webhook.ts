@@ -61,7 +61,7 @@ export const webhookSchema = object({
     'Version of the SubjectAccessReview that match conditions see; required with `matchConditions`.',
   ),
   failurePolicy: required(oneOf(['NoOpinion', 'Deny']), 'Decision if the webhook gives no usable response.'),
-  connectionInfo: required(connectionInfoSchema, 'Where the webhook is.'),
+  connectionInfo: required(connectionInfoSchema, 'Address of the webhook.'),
   matchConditions: optional(matchConditionsSchema, 'The webhook is called only if all of them are true.'),
 });
 

@@ -32,7 +32,7 @@ import { collectNames, noNames, type UsedNames } from './names.ts';
 /** The writer, in managedFields, as in Kubernetes. */
 const manager = 'kube-apiserver';
 
-/** Definitions at a time. Names are given in one turn of the event loop, so that of two definitions one gets a name. */
+/** Definitions at a time. Names are given in one event-loop iteration, so that of two definitions one gets a name. */
 const workers = 8;
 
 /** Establishes definitions until the signal aborts, and resolves when no work is running any more. */

@@ -158,7 +158,7 @@ export class ServedDefinitions {
     this.#failures.set(key, error.message);
     this.#options.log.warn(
       'serving a custom resource failed; retrying',
-      'read the error; the conditions of the CustomResourceDefinition tell whether its schema is accepted',
+      'read the error; the conditions of the CustomResourceDefinition state whether its schema is accepted',
       { definition: textOfItemKey(key), error },
     );
   }

@@ -16,16 +16,16 @@ const autoscaling = { group: 'autoscaling', version: 'v1' };
 const publicationOfPart = (kind: string, description: string) => publicationOf({ ...autoscaling, kind }, description);
 
 const spec = object(
-  { replicas: field(1, int32, 'How many replicas are wanted.') },
-  { publication: publicationOfPart('ScaleSpec', 'What is wanted.') },
+  { replicas: field(1, int32, 'Desired number of replicas.') },
+  { publication: publicationOfPart('ScaleSpec', 'Desired scale.') },
 );
 
 const status = object(
   {
-    replicas: field(1, int32, 'How many replicas there are.', 'always'),
+    replicas: field(1, int32, 'Current number of replicas.', 'always'),
     selector: field(2, string, 'The labels of the replicas, as a query.'),
   },
-  { publication: publicationOfPart('ScaleStatus', 'What there is.') },
+  { publication: publicationOfPart('ScaleStatus', 'Current scale.') },
 );
 
 const [nameColumn, ageColumn] = metadataColumns;
@@ -39,8 +39,8 @@ const scaleForm: EncodableKind = {
     {
       ...typeMeta,
       metadata: field(1, objectMeta, 'Standard object metadata.', 'always'),
-      spec: field(2, spec, 'What is wanted.', 'always'),
-      status: field(3, status, 'What there is.', 'always'),
+      spec: field(2, spec, 'Desired scale.', 'always'),
+      status: field(3, status, 'Current scale.', 'always'),
     },
     { publication: publicationOfPart('Scale', 'The number of replicas of an object.') },
   ),

@@ -32,7 +32,7 @@ export const regularExpressions: readonly Overload[] = [
   ),
 ];
 
-/** Each takes about 16 µs to compile, and an expression is checked in one turn of the event loop. */
+/** Each takes about 16 µs to compile, and an expression is checked in one event-loop iteration. */
 const unicodeClassesMax = 500;
 
 /** How many classes such as `\pL` a pattern has, or a few more; in the time that they take. */

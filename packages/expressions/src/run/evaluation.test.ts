@@ -217,7 +217,7 @@ describe('long evaluations', () => {
     expect(turns).toBeGreaterThan(9);
   });
 
-  test('cheap expressions share one event loop turn', () => {
+  test('cheap expressions share one event-loop iteration', () => {
     const { start } = policy({ object: large });
     for (const text of ['object.list[0].name == "n0"', 'object.list.size() == 20000', 'true'])
       expect(start(text).next()).toEqual({ done: true, value: true });

@@ -6,7 +6,7 @@ import type { KubeObject, ServedKind, EncodableKind } from '@cluster-apiserver/m
 /**
  * The last check of a write, after authorization. First plugins may change the object, then it is validated by the rules
  * of its kind, then plugins may reject it. A plugin returns a promise only if it really has to wait, which is rare: so most
- * writes pass all plugins within one turn of the event loop.
+ * writes pass all plugins within one event-loop iteration.
  */
 export interface Admission {
   /** The object as the plugins have changed it; undefined for a deletion, which a plugin may already reject here. */

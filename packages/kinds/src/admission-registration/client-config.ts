@@ -34,7 +34,7 @@ export const clientConfigOf = (publication: typeof publicationOfPart) =>
         'CA bundle in PEM to verify the certificate of the webhook with. Defaults to the CAs of the system.',
       ),
     },
-    { publication: publication('WebhookClientConfig', 'How to call a webhook.') },
+    { publication: publication('WebhookClientConfig', 'Address of a webhook, and the certificates to trust.') },
   );
 
 export const clientConfig = clientConfigOf(publicationOfPart);

@@ -17,7 +17,7 @@ export interface WebhookConfiguration<T extends Webhook> extends KubeObject {
 /** In the order of upstream's responses. objectSelector has a different protobuf number in each kind. */
 export const webhookFields = {
   name: field(1, string, 'Name of the webhook, fully qualified, such as imagepolicy.example.com.', 'always'),
-  clientConfig: field(2, clientConfig, 'How to call the webhook.', 'always'),
+  clientConfig: field(2, clientConfig, 'Address of the webhook, and the certificates to trust.', 'always'),
   rules: field(
     3,
     list(ruleWithOperations, 'atomic'),

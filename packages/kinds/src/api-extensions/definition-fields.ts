@@ -35,9 +35,9 @@ const column = object(
     name: field(1, string, 'The heading.', 'always'),
     type: field(2, string, 'boolean, date, integer, number or string.', 'always'),
     format: field(3, string, 'The format of the cells.'),
-    description: field(4, string, 'What the cells mean.'),
+    description: field(4, string, 'Meaning of the cells.'),
     priority: field(5, int32, 'Above 0, the column is only shown in wide tables.'),
-    jsonPath: field(6, string, 'Where the value of the cell is in the object.', 'always'),
+    jsonPath: field(6, string, 'JSON path of the value of the cell in the object.', 'always'),
   },
   {
     publication: publicationOfPart('CustomResourceColumnDefinition', 'A column of the table.', [
@@ -50,12 +50,12 @@ const column = object(
 
 const scale = object(
   {
-    specReplicasPath: field(1, string, 'Where the wanted number of replicas is.', 'always'),
-    statusReplicasPath: field(2, string, 'Where the present number of replicas is.', 'always'),
-    labelSelectorPath: field(3, string, 'Where the selector of the replicas is.', 'given'),
+    specReplicasPath: field(1, string, 'JSON path of the desired number of replicas.', 'always'),
+    statusReplicasPath: field(2, string, 'JSON path of the current number of replicas.', 'always'),
+    labelSelectorPath: field(3, string, 'JSON path of the selector of the replicas.', 'given'),
   },
   {
-    publication: publicationOfPart('CustomResourceSubresourceScale', 'How objects are scaled.', [
+    publication: publicationOfPart('CustomResourceSubresourceScale', 'Fields through which objects are scaled.', [
       'specReplicasPath',
       'statusReplicasPath',
     ]),
@@ -76,7 +76,7 @@ const subresources = object(
 );
 
 const selectableField = object(
-  { jsonPath: field(1, string, 'Where the value is in the object.', 'always') },
+  { jsonPath: field(1, string, 'JSON path of the value in the object.', 'always') },
   { publication: publicationOfPart('SelectableField', 'A field that field selectors may name.', ['jsonPath']) },
 );
 
@@ -111,7 +111,12 @@ const version = object(
 
 const webhookConversion = object(
   {
-    clientConfig: field(2, clientConfigOf(publicationOfPart), 'How to call the webhook.', 'given'),
+    clientConfig: field(
+      2,
+      clientConfigOf(publicationOfPart),
+      'Address of the webhook, and the certificates to trust.',
+      'given',
+    ),
     conversionReviewVersions: field(
       3,
       list(string, 'atomic'),
@@ -132,9 +137,7 @@ const conversion = object(
     webhook: field(2, webhookConversion, 'The webhook of the strategy Webhook.', 'given'),
   },
   {
-    publication: publicationOfPart('CustomResourceConversion', 'How objects are converted between versions.', [
-      'strategy',
-    ]),
+    publication: publicationOfPart('CustomResourceConversion', 'Conversion of objects between versions.', ['strategy']),
   },
 );
 
@@ -144,11 +147,11 @@ const spec = object(
     names: field(3, names, 'The names of the kind.', 'always'),
     scope: field(4, string, 'Cluster or Namespaced.', 'always'),
     versions: field(7, list(version, 'atomic'), 'The versions of the kind.', 'given'),
-    conversion: field(9, conversion, 'How objects are converted between the versions.', 'given'),
+    conversion: field(9, conversion, 'Conversion of objects between the versions.', 'given'),
     preserveUnknownFields: field(10, boolean, 'Refused if true.'),
   },
   {
-    publication: publicationOfPart('CustomResourceDefinitionSpec', 'What the kind is.', [
+    publication: publicationOfPart('CustomResourceDefinitionSpec', 'Definition of the kind.', [
       'group',
       'names',
       'scope',
@@ -159,9 +162,9 @@ const spec = object(
 
 const condition = object(
   {
-    type: field(1, string, 'What it is about, such as Established.', 'always'),
+    type: field(1, string, 'Subject of the condition, such as Established.', 'always'),
     status: field(2, string, 'True, False or Unknown.', 'always'),
-    lastTransitionTime: field(3, time, 'When the status last changed.', 'always'),
+    lastTransitionTime: field(3, time, 'Time of the last change of the status.', 'always'),
     reason: field(4, string, 'Why, in one word.'),
     message: field(5, string, 'Why, for people.'),
     observedGeneration: field(6, int64, 'The generation that it was made from.'),
@@ -188,12 +191,12 @@ const statusSchema = object(
     ),
     observedGeneration: field(4, int64, 'The generation that the status was made from.'),
   },
-  { publication: publicationOfPart('CustomResourceDefinitionStatus', 'What became of the kind.') },
+  { publication: publicationOfPart('CustomResourceDefinitionStatus', 'State of the kind.') },
 );
 
 export const fields = {
-  spec: field(2, spec, 'What the kind is.', 'always'),
-  status: field(3, statusSchema, 'What became of the kind.', 'always'),
+  spec: field(2, spec, 'Definition of the kind.', 'always'),
+  status: field(3, statusSchema, 'State of the kind.', 'always'),
 };
 
 export type CustomResourceDefinition = ObjectOf<typeof fields>;

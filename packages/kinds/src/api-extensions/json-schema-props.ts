@@ -17,8 +17,8 @@ import { publicationOfPart } from './api-extensions.ts';
 const validationRule = object(
   {
     rule: field(1, string, 'The expression in CEL, of the value as `self`, that has to be true.', 'always'),
-    message: field(2, string, 'What to say if it is false.'),
-    messageExpression: field(3, string, 'An expression for what to say, before `message`.'),
+    message: field(2, string, 'Message if the rule is false.'),
+    messageExpression: field(3, string, 'Expression in CEL for the message; takes precedence over `message`.'),
     reason: field(4, string, 'The reason of the error: FieldValueInvalid by default.', 'given'),
     fieldPath: field(5, string, 'The path below the value of the field that the error names.'),
     optionalOldSelf: field(
@@ -33,10 +33,10 @@ const validationRule = object(
 
 const externalDocumentation = object(
   {
-    description: field(1, string, 'What is there.'),
-    url: field(2, string, 'Where it is.'),
+    description: field(1, string, 'Content of the document.'),
+    url: field(2, string, 'URL of the document.'),
   },
-  { publication: publicationOfPart('ExternalDocumentation', 'Where more is written.') },
+  { publication: publicationOfPart('ExternalDocumentation', 'External document with more information.') },
 );
 
 const fieldsOfProps: Map<string, Field> = new Map();
@@ -58,7 +58,7 @@ const declared = {
   id: field(1, string, 'Not used.'),
   $schema: field(2, string, 'Refused.'),
   $ref: field(3, string, 'Refused.', 'given'),
-  description: field(4, string, 'What the value means.'),
+  description: field(4, string, 'Meaning of the value.'),
   type: field(5, string, 'array, boolean, integer, number, object or string.'),
   format: field(6, string, 'The format of a text or a number.'),
   title: field(7, string, 'A name for people.'),
@@ -98,7 +98,7 @@ const declared = {
   ),
   additionalItems: field(33, schemaOrFlag, 'Refused.', 'given'),
   definitions: field(34, schemasByName, 'Refused.'),
-  externalDocs: field(35, externalDocumentation, 'Where more is written.', 'given'),
+  externalDocs: field(35, externalDocumentation, 'External document with more information.', 'given'),
   example: field(36, any, 'An example.', 'given'),
   nullable: field(37, boolean, 'Whether null is a value.'),
   'x-kubernetes-preserve-unknown-fields': field(38, boolean, 'Whether members without a schema are kept.', 'given'),
@@ -109,8 +109,8 @@ const declared = {
   ),
   'x-kubernetes-int-or-string': field(40, boolean, 'Whether the value is an integer or a text.'),
   'x-kubernetes-list-map-keys': field(41, list(string, 'atomic'), 'The fields that identify an entry of the list.'),
-  'x-kubernetes-list-type': field(42, string, 'How writers share the list: atomic, set or map.', 'given'),
-  'x-kubernetes-map-type': field(43, string, 'How writers share the members: granular or atomic.', 'given'),
+  'x-kubernetes-list-type': field(42, string, 'Ownership of the list by its writers: atomic, set or map.', 'given'),
+  'x-kubernetes-map-type': field(43, string, 'Ownership of the members by their writers: granular or atomic.', 'given'),
   'x-kubernetes-validations': field(44, list(validationRule, { keys: ['rule'] }), 'Rules in CEL for the value.'),
 };
 for (const [name, declaration] of Object.entries(declared)) fieldsOfProps.set(name, { name, ...declaration });

@@ -10,8 +10,8 @@ export const v1beta1: VersionDeclaration<CustomResourceDefinition> = {
   version: 'v1beta1',
   isServed: false,
   fields: {
-    spec: jsonField(any, 'What the kind is.', 'always'),
-    status: jsonField(any, 'What became of the kind.', 'always'),
+    spec: jsonField(any, 'Definition of the kind.', 'always'),
+    status: jsonField(any, 'State of the kind.', 'always'),
   },
   renamed: {},
   selectableFields: {},

@@ -25,18 +25,18 @@ const certificates = { group: 'certificates.k8s.io', version: 'v1' };
 const specSchema = object(
   {
     request: field(1, bytes, 'The request in PEM, as base64 in JSON and YAML.', 'nullIfEmpty'),
-    signerName: field(7, string, 'Who shall sign it, such as `kubernetes.io/kube-apiserver-client`.', 'always'),
-    expirationSeconds: field(8, int32, 'How long the certificate should be valid; at least 600.', 'given'),
-    usages: field(5, list(string, 'atomic'), 'What the key may be used for.'),
-    username: field(2, string, 'Who asks; set by the server.'),
-    uid: field(3, string, 'The UID of who asks; set by the server.'),
-    groups: field(4, list(string, 'atomic'), 'The groups of who asks; set by the server.'),
-    extra: field(6, listMap, 'More about who asks; set by the server.'),
+    signerName: field(7, string, 'Requested signer, such as `kubernetes.io/kube-apiserver-client`.', 'always'),
+    expirationSeconds: field(8, int32, 'Requested validity of the certificate in seconds; at least 600.', 'given'),
+    usages: field(5, list(string, 'atomic'), 'Permitted uses of the key.'),
+    username: field(2, string, 'Name of the requesting user; set by the server.'),
+    uid: field(3, string, 'UID of the requesting user; set by the server.'),
+    groups: field(4, list(string, 'atomic'), 'Groups of the requesting user; set by the server.'),
+    extra: field(6, listMap, 'Further attributes of the requesting user; set by the server.'),
   },
   {
     publication: publicationOf(
       { ...certificates, kind: 'CertificateSigningRequestSpec' },
-      'A request for a certificate, and who asks. It cannot be changed.',
+      'A request for a certificate, with the requesting user. It cannot be changed.',
       ['request', 'signerName'],
     ),
   },
@@ -48,8 +48,8 @@ const conditionSchema = object(
     status: field(6, string, 'True, False or Unknown; the three types that are known are always True.', 'always'),
     reason: field(2, string, 'Why, in one word.'),
     message: field(3, string, 'Why, for people.'),
-    lastUpdateTime: field(4, time, 'When the condition was last written.', 'always'),
-    lastTransitionTime: field(5, time, 'When the status of the condition last changed.', 'always'),
+    lastUpdateTime: field(4, time, 'Time of the last write of the condition.', 'always'),
+    lastTransitionTime: field(5, time, 'Time of the last change of the status.', 'always'),
   },
   {
     publication: publicationOf(
@@ -74,14 +74,14 @@ const statusSchema = object(
   {
     publication: publicationOf(
       { ...certificates, kind: 'CertificateSigningRequestStatus' },
-      'What was decided, and the certificate.',
+      'Decision about the request, and the certificate.',
     ),
   },
 );
 
 const fields = {
   spec: field(2, specSchema, 'The request.', 'always'),
-  status: field(3, statusSchema, 'What was decided, and the certificate.', 'always'),
+  status: field(3, statusSchema, 'Decision about the request, and the certificate.', 'always'),
 };
 
 export type CertificateSigningRequest = ObjectOf<typeof fields>;
@@ -134,15 +134,15 @@ export const certificateSigningRequest = defineKind({
   columns: [
     nameColumn,
     ageColumn,
-    { name: 'SignerName', description: 'Who shall sign it.', value: ({ spec }) => spec.signerName || '<none>' },
-    { name: 'Requestor', description: 'Who asks.', value: ({ spec }) => spec.username ?? '' },
+    { name: 'SignerName', description: 'Requested signer.', value: ({ spec }) => spec.signerName || '<none>' },
+    { name: 'Requestor', description: 'Name of the requesting user.', value: ({ spec }) => spec.username ?? '' },
     {
       name: 'RequestedDuration',
-      description: 'How long the certificate should be valid.',
+      description: 'Requested validity of the certificate.',
       value: ({ spec: { expirationSeconds } }) =>
         expirationSeconds === undefined ? '<none>' : formatAge(formatTime(0), expirationSeconds * 1000),
     },
-    { name: 'Condition', description: 'What was decided.', value: ({ status }) => formatState(status) },
+    { name: 'Condition', description: 'Decision about the request.', value: ({ status }) => formatState(status) },
   ],
   selectableFields: { 'spec.signerName': ({ spec }) => spec.signerName },
   unknownSelectorField: (name) => `field label not supported: ${name}`,

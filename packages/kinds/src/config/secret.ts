@@ -6,7 +6,7 @@ import { validateDataOfType, warnOfDataOfType } from './secret-types.ts';
 
 const fields = {
   data: field(2, map(bytes), 'The secret bytes by key, as base64 in JSON and YAML.'),
-  type: field(3, string, 'What the data is for. Some types need certain keys. Cannot be changed.'),
+  type: field(3, string, 'Purpose of the data. Some types need certain keys. Cannot be changed.'),
   stringData: field(
     4,
     stringMap,
@@ -41,7 +41,7 @@ export const secret = defineKind({
   warnings: warnOfDataOfType,
   columns: [
     nameColumn,
-    { name: 'Type', description: 'What the data is for.', value: ({ type = '' }) => type },
+    { name: 'Type', description: 'Purpose of the data.', value: ({ type = '' }) => type },
     { name: 'Data', description: 'Number of keys.', value: ({ data = {} }) => Object.keys(data).length },
     ageColumn,
   ],

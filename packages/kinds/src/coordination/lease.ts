@@ -5,23 +5,23 @@ const coordination = { group: 'coordination.k8s.io', version: 'v1' };
 
 const specSchema = object(
   {
-    holderIdentity: field(1, string, 'Who holds the lease; empty if it is free.', 'given'),
+    holderIdentity: field(1, string, 'Identity of the holder; empty if the lease is free.', 'given'),
     leaseDurationSeconds: field(
       2,
       int32,
-      'How long others wait after the last renewal that they saw before they take the lease.',
+      'Seconds that others wait after the last renewal that they saw before they take the lease.',
       'given',
     ),
-    acquireTime: field(3, microTime, 'When the holder got the lease.'),
-    renewTime: field(4, microTime, 'When the holder last renewed it.'),
-    leaseTransitions: field(5, int32, 'How often the holder changed.', 'given'),
-    strategy: field(6, string, 'How a coordinated election chooses the holder. Not supported: it is dropped.', 'given'),
-    preferredHolder: field(7, string, 'Who should get the lease next. Not supported: it is dropped.', 'given'),
+    acquireTime: field(3, microTime, 'Time at which the holder acquired the lease.'),
+    renewTime: field(4, microTime, 'Time of the last renewal by the holder.'),
+    leaseTransitions: field(5, int32, 'Number of changes of the holder.', 'given'),
+    strategy: field(6, string, 'Strategy of a coordinated election. Not supported: it is dropped.', 'given'),
+    preferredHolder: field(7, string, 'Holder that should get the lease next. Not supported: it is dropped.', 'given'),
   },
-  { publication: publicationOf({ ...coordination, kind: 'LeaseSpec' }, 'Who holds a lease, and since when.') },
+  { publication: publicationOf({ ...coordination, kind: 'LeaseSpec' }, 'Holder of a lease, and its times.') },
 );
 
-const fields = { spec: field(2, specSchema, 'Who holds the lease, and since when.', 'always') };
+const fields = { spec: field(2, specSchema, 'Holder of the lease, and its times.', 'always') };
 
 export type Lease = ObjectOf<typeof fields>;
 
@@ -32,7 +32,7 @@ export const lease = defineKind({
   plural: 'leases',
   singular: 'lease',
   qualifiedFinalizers: false,
-  description: 'Says who holds something that only one may hold, and until when.',
+  description: 'A lock that one holder has until it expires, for example the leadership of controllers.',
   fields,
   createOnUpdate: true,
   updateNeedsVersion: true,
@@ -45,7 +45,7 @@ export const lease = defineKind({
   },
   columns: [
     nameColumn,
-    { name: 'Holder', description: 'Who holds the lease.', value: ({ spec }) => spec.holderIdentity ?? '' },
+    { name: 'Holder', description: 'Identity of the holder.', value: ({ spec }) => spec.holderIdentity ?? '' },
     ageColumn,
   ],
 });

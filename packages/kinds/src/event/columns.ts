@@ -23,7 +23,7 @@ export const eventColumns: readonly Column<Event>[] = [
     value: ({ involvedObject }) => involvedObject.fieldPath ?? '',
   },
   { name: 'Source', description: 'Component that reported the event.', priority: 1, value: formatReporter },
-  { name: 'Message', description: 'What happened.', value: ({ message }) => (message ?? '').trim() },
+  { name: 'Message', description: 'Description of what happened.', value: ({ message }) => (message ?? '').trim() },
   {
     name: 'First Seen',
     description: 'Time since the first occurrence.',

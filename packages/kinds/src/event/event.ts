@@ -29,11 +29,11 @@ export const eventFields = {
   reason: field(3, string, 'Short machine-readable reason of the event.'),
   message: field(4, string, 'Human-readable description of the status of the operation.'),
   source: field(5, eventSource, 'The component reporting the event.', 'always'),
-  firstTimestamp: field(6, time, 'When the event was first recorded.', 'always'),
+  firstTimestamp: field(6, time, 'Time of the first record of the event.', 'always'),
   lastTimestamp: field(7, time, 'Time at which the latest occurrence of a core/v1 event was recorded.', 'always'),
-  count: field(8, int32, 'How often the event has occurred.'),
+  count: field(8, int32, 'Number of occurrences of the event.'),
   type: field(9, string, 'Type of the event: Normal, Warning, or others to come.'),
-  eventTime: field(10, microTime, 'When the event was first observed.', 'always'),
+  eventTime: field(10, microTime, 'Time of the first observation of the event.', 'always'),
   series: field(
     11,
     object(

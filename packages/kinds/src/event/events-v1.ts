@@ -30,7 +30,7 @@ const seriesSchema = object(
 export const eventsV1: VersionDeclaration<Event> = {
   ...group,
   fields: {
-    eventTime: field(2, microTime, 'When the event was first observed.', 'always'),
+    eventTime: field(2, microTime, 'Time of the first observation of the event.', 'always'),
     series: field(
       3,
       seriesSchema,

@@ -5,7 +5,7 @@ const nameOf = (description: string) => field(1, string, description, 'always');
 
 const subjectSchema = object(
   {
-    kind: field(1, string, 'User, Group or ServiceAccount: the member of this name says who.', 'always'),
+    kind: field(1, string, 'User, Group or ServiceAccount; the member of this name identifies the subject.', 'always'),
     user: field(
       2,
       object({ name: nameOf('Name of the user, or * for all.') }, publication('UserSubject', 'A user.', ['name'])),
@@ -31,7 +31,7 @@ const subjectSchema = object(
       'given',
     ),
   },
-  publication('Subject', 'Who sends a request.', ['kind']),
+  publication('Subject', 'Sender of a request: a user, a group or a service account.', ['kind']),
 );
 
 const resourceRuleSchema = object(
@@ -70,7 +70,7 @@ const pathRuleSchema = object(
 
 const ruleSchema = object(
   {
-    subjects: field(1, list(subjectSchema, 'atomic'), 'Who sends the request: one has to match.', 'nullIfEmpty'),
+    subjects: field(1, list(subjectSchema, 'atomic'), 'Senders of requests: one has to match.', 'nullIfEmpty'),
     resourceRules: field(2, list(resourceRuleSchema, 'atomic'), 'Requests for resources: one has to match.'),
     nonResourceRules: field(3, list(pathRuleSchema, 'atomic'), 'Requests for other paths: one has to match.'),
   },
@@ -100,14 +100,14 @@ export const flowSchemaSpec = object(
       3,
       object(
         { type: field(1, string, 'ByUser or ByNamespace.', 'always') },
-        publication('FlowDistinguisherMethod', 'What tells flows apart.', ['type']),
+        publication('FlowDistinguisherMethod', 'Attribute by which requests are divided into flows.', ['type']),
       ),
-      'What tells the flows of the schema apart. Without it they are one flow.',
+      'Attribute by which the requests of the schema are divided into flows. Without it they are one flow.',
       'given',
     ),
-    rules: field(4, list(ruleSchema, 'atomic'), 'Which requests match: those of one of the rules.'),
+    rules: field(4, list(ruleSchema, 'atomic'), 'Rules for requests: one has to match.'),
   },
-  publication('FlowSchemaSpec', 'Which requests belong to a priority level, and to which flow.', [
+  publication('FlowSchemaSpec', 'Requests that belong to a priority level, and their division into flows.', [
     'priorityLevelConfiguration',
   ]),
 );

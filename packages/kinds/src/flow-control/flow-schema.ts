@@ -23,7 +23,7 @@ import {
 } from './flow-schema-spec.ts';
 
 const fields = {
-  spec: field(2, flowSchemaSpec, 'Which requests it is for.', 'always'),
+  spec: field(2, flowSchemaSpec, 'Requests that the schema matches, and their priority level.', 'always'),
   status: field(3, statusSchemaOf('FlowSchema'), 'The current state.', 'always'),
 };
 
@@ -65,7 +65,7 @@ export const flowSchema = defineKind({
     },
     {
       name: 'DistinguisherMethod',
-      description: 'What tells flows apart.',
+      description: 'Attribute by which requests are divided into flows.',
       value: ({ spec }) => spec.distinguisherMethod?.type ?? '<none>',
     },
     ageColumn,

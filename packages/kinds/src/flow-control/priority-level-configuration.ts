@@ -8,7 +8,7 @@ import { flowControl, inGoNames, statusSchemaOf, statusSubresource, validateStat
 import { type LimitedLevel, type PriorityLevelSpec, priorityLevelSpec, type Queuing } from './priority-level-spec.ts';
 
 const fields = {
-  spec: field(2, priorityLevelSpec, 'How many requests run at a time.', 'always'),
+  spec: field(2, priorityLevelSpec, 'Limit of concurrent requests.', 'always'),
   status: field(3, statusSchemaOf('PriorityLevelConfiguration'), 'The current state.', 'always'),
 };
 
@@ -26,7 +26,7 @@ export const priorityLevelConfiguration = defineKind({
   plural: 'prioritylevelconfigurations',
   singular: 'prioritylevelconfiguration',
   namespaced: false,
-  description: 'Limits how many requests of a priority level run at a time, and how others wait.',
+  description: 'Limits the concurrent requests of a priority level, and queues others.',
   fields,
   fieldSubresources: [statusSubresource],
   prepare: countingChangesOf('spec'),

@@ -7,15 +7,15 @@ const queuingSchema = object(
     handSize: field(2, int32, 'Number of queues that a flow may use. Defaults to 8.', 'always'),
     queueLengthLimit: field(3, int32, 'Maximum number of requests that wait in a queue. Defaults to 50.', 'always'),
   },
-  publication('QueuingConfiguration', 'How requests wait.'),
+  publication('QueuingConfiguration', 'Queues of waiting requests.'),
 );
 
 const limitResponseSchema = object(
   {
     type: field(1, string, 'Queue lets requests wait, Reject refuses them with 429.', 'always'),
-    queuing: field(2, queuingSchema, 'How requests wait; for Queue alone.', 'given'),
+    queuing: field(2, queuingSchema, 'Queues of waiting requests; for Queue alone.', 'given'),
   },
-  publication('LimitResponse', 'What happens to requests for which there are no seats.', ['type']),
+  publication('LimitResponse', 'Treatment of requests for which there are no seats.', ['type']),
 );
 
 const limitedSchema = object(
@@ -26,7 +26,7 @@ const limitedSchema = object(
       'Share of the seats of the server, in proportion to the shares of all levels. Defaults to 30.',
       'given',
     ),
-    limitResponse: field(2, limitResponseSchema, 'What happens to requests for which there are no seats.', 'always'),
+    limitResponse: field(2, limitResponseSchema, 'Treatment of requests for which there are no seats.', 'always'),
     lendablePercent: field(
       3,
       int32,
@@ -60,9 +60,9 @@ export const priorityLevelSpec = object(
   {
     type: field(1, string, 'Limited, or Exempt for the level `exempt`.', 'always'),
     limited: field(2, limitedSchema, 'Limits of the level; for Limited alone.', 'given'),
-    exempt: field(3, exemptSchema, 'What the level lends; for Exempt alone.', 'given'),
+    exempt: field(3, exemptSchema, 'Seats that the level lends; for Exempt alone.', 'given'),
   },
-  publication('PriorityLevelConfigurationSpec', 'How many requests run at a time, and how others wait.', ['type']),
+  publication('PriorityLevelConfigurationSpec', 'Limit of concurrent requests, and the queues of others.', ['type']),
 );
 
 export type PriorityLevelSpec = ValueOf<typeof priorityLevelSpec>;

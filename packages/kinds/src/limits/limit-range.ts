@@ -10,14 +10,14 @@ const limitSchema = object(
     type: field(
       1,
       string,
-      'What is limited: Container, Pod, PersistentVolumeClaim, or a name with a domain.',
+      'Type of the limited object: Container, Pod, PersistentVolumeClaim, or a name with a domain.',
       'always',
     ),
     max: field(2, amounts, 'The largest amounts.'),
     min: field(3, amounts, 'The smallest amounts.'),
-    default: field(4, amounts, 'The limits of what names none.'),
-    defaultRequest: field(5, amounts, 'The requests of what names none.'),
-    maxLimitRequestRatio: field(6, amounts, 'How many times its request a limit may be.'),
+    default: field(4, amounts, 'Limits of objects that specify none.'),
+    defaultRequest: field(5, amounts, 'Requests of objects that specify none.'),
+    maxLimitRequestRatio: field(6, amounts, 'Maximum ratio of a limit to its request.'),
   },
   {
     publication: publicationOf(

@@ -10,7 +10,7 @@ type Amounts = ValueOf<typeof amounts>;
 const requirementSchema = object(
   {
     scopeName: field(1, string, 'The scope.', 'always'),
-    operator: field(2, string, 'How the values are meant: In, NotIn, Exists or DoesNotExist.', 'always'),
+    operator: field(2, string, 'Relation to the values: In, NotIn, Exists or DoesNotExist.', 'always'),
     values: field(3, list(string, 'atomic'), 'The values of In and NotIn.'),
   },
   {
@@ -26,15 +26,19 @@ const selectorSchema = object(
   { matchExpressions: field(1, list(requirementSchema, 'atomic'), 'All have to match.') },
   {
     atomic: true,
-    publication: publicationOf({ ...core, kind: 'ScopeSelector' }, 'Selects what counts by its scopes.'),
+    publication: publicationOf({ ...core, kind: 'ScopeSelector' }, 'Selects by scope the objects that count.'),
   },
 );
 
 const specSchema = object(
   {
     hard: field(1, amounts, 'The most of each resource, such as `count/configmaps` or `secrets`.'),
-    scopes: field(2, list(string, 'atomic'), 'Only what is in all of these scopes counts. They cannot be changed.'),
-    scopeSelector: field(3, selectorSchema, 'Only what it selects counts.', 'given'),
+    scopes: field(
+      2,
+      list(string, 'atomic'),
+      'Scopes of the quota: only objects in all of them count. They cannot be changed.',
+    ),
+    scopeSelector: field(3, selectorSchema, 'Selector of the objects that count.', 'given'),
   },
   { publication: publicationOf({ ...core, kind: 'ResourceQuotaSpec' }, 'The limits of a namespace.') },
 );
@@ -42,19 +46,19 @@ const specSchema = object(
 const statusSchema = object(
   {
     hard: field(1, amounts, 'The limits that are enforced.'),
-    used: field(2, amounts, 'How much is in use.'),
+    used: field(2, amounts, 'Amounts in use.'),
   },
   {
     publication: publicationOf(
       { ...core, kind: 'ResourceQuotaStatus' },
-      'Limits that are enforced, and what is in use.',
+      'Limits that are enforced, and amounts in use.',
     ),
   },
 );
 
 const fields = {
   spec: field(2, specSchema, 'The limits.', 'always'),
-  status: field(3, statusSchema, 'Limits that are enforced, and what is in use.', 'always'),
+  status: field(3, statusSchema, 'Limits that are enforced, and amounts in use.', 'always'),
 };
 
 export type ResourceQuota = ObjectOf<typeof fields>;
@@ -93,7 +97,7 @@ export const resourceQuota = defineKind({
     nameColumn,
     {
       name: 'Request',
-      description: 'Used and hard amounts of what is no limit.',
+      description: 'Used and hard amounts, without those of limits.',
       value: ({ status }) => formatUsage(status, (name) => !name.startsWith('limits.')),
     },
     {

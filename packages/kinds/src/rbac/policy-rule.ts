@@ -29,7 +29,7 @@ const policyRule = object(
   {
     publication: publicationOf(
       { ...rbac, kind: 'PolicyRule' },
-      'Grants verbs on resources or on URL paths. It does not say to whom.',
+      'Grants verbs on resources or on URL paths. Bindings name the subjects.',
       ['verbs'],
     ),
   },

@@ -53,8 +53,8 @@ const common = {
   requiredFields: ['spec'],
 };
 const statusField = field(3, status, 'Filled by the server.', 'always');
-const fields = { spec: field(2, specSchema, 'What is asked.', 'always'), status: statusField };
-const selfFields = { spec: field(2, selfSpec, 'What is asked.', 'always'), status: statusField };
+const fields = { spec: field(2, specSchema, 'Action to check.', 'always'), status: statusField };
+const selfFields = { spec: field(2, selfSpec, 'Action to check.', 'always'), status: statusField };
 
 /** A review of any user. A review of the requester itself names no user. */
 type AccessReview = ObjectOf<typeof fields>;

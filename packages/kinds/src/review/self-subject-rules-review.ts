@@ -57,7 +57,7 @@ const statusSchema = object(
       'True if the lists may be incomplete: some authorizers cannot list their rules.',
       'always',
     ),
-    evaluationError: field(4, string, 'Why the lists are incomplete.'),
+    evaluationError: field(4, string, 'Reason why the lists are incomplete.'),
   },
   {
     publication: publicationOf(
@@ -69,7 +69,7 @@ const statusSchema = object(
 );
 
 const fields = {
-  spec: field(2, spec, 'What is asked.', 'always'),
+  spec: field(2, spec, 'Namespace whose rules are listed.', 'always'),
   status: field(3, statusSchema, 'Filled by the server.', 'always'),
 };
 

@@ -27,7 +27,7 @@ const status = object(
       list(string, 'atomic'),
       'Audiences that both the token and the request name. Clients that set spec.audiences must check them.',
     ),
-    error: field(3, string, 'Why the token was not authenticated.'),
+    error: field(3, string, 'Reason why the token was not authenticated.'),
   },
   {
     publication: publicationOf(

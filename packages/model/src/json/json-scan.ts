@@ -39,7 +39,7 @@ const comparedKeysMax = 16;
 
 /**
  * Objects, lists and the commas between their members. Each costs a microsecond or less in every pass over an object, and
- * a pass is one turn of the event loop. An object with 6,200 references has this many, its managedFields among them.
+ * a pass is one event-loop iteration. An object with 6,200 references has this many, its managedFields among them.
  */
 export const jsonValuesMax = 25_000;
 

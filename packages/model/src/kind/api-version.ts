@@ -31,7 +31,7 @@ export interface ApiVersion extends ServedKind {
     problems: Problems,
     context: WriteContext,
   ) => void;
-  /** Like `validate`, in steps: for checks that may take longer than a turn of the event loop. */
+  /** Like `validate`, in steps: for checks that may take longer than an event-loop iteration. */
   readonly validateInSteps?: (
     object: KubeObject,
     current: KubeObject | undefined,

@@ -115,7 +115,7 @@ export interface KindHooks<T extends KubeObject> {
   readonly validateCounts?: (object: T, current: T | undefined, problems: Problems) => void;
   /** Adds all that is wrong with the object. */
   readonly validate?: (object: T, current: T | undefined, problems: Problems, context: WriteContext) => void;
-  /** Like `validate`, in steps: for checks that may take longer than a turn of the event loop. */
+  /** Like `validate`, in steps: for checks that may take longer than an event-loop iteration. */
   readonly validateInSteps?: (
     object: T,
     current: T | undefined,

@@ -185,7 +185,7 @@ export const deleteOptions = object(
       'Preconditions of the deletion.',
     ),
     orphanDependents: field(3, boolean, 'Deprecated; use propagationPolicy.', 'given'),
-    propagationPolicy: field(4, string, 'How dependents are handled: Orphan, Background or Foreground.', 'given'),
+    propagationPolicy: field(4, string, 'Handling of dependents: Orphan, Background or Foreground.', 'given'),
     dryRun: field(5, list(string, 'atomic'), 'All: validate the request without storing anything.'),
     ignoreStoreReadErrorWithClusterBreakingPotential: field(
       6,

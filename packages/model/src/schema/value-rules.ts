@@ -36,7 +36,7 @@ export interface Pattern {
   readonly source: string;
   /** The instructions of its program: a search takes time for each of them and each character. */
   readonly size: number;
-  /** Undefined for a text that is too long to be searched in one turn of the event loop. */
+  /** Undefined for a text that is too long to be searched in one event-loop iteration. */
   matches(text: string): boolean | undefined;
 }
 

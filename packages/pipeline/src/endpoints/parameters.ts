@@ -12,7 +12,7 @@ const all = {
     'Name of the manager of the fields that the request writes: fewer than 128 printable characters. Required for apply; defaults to the user agent up to its first slash.',
   ),
   fieldValidation: stringParameter(
-    'How unknown and duplicate fields are handled: "Ignore" drops them, "Warn" (the default) drops them with a warning, "Strict" rejects the request and lists them.',
+    'Handling of unknown and duplicate fields: "Ignore" drops them, "Warn" (the default) drops them with a warning, "Strict" rejects the request and lists them.',
   ),
   force: booleanParameter('Takes over fields of other managers instead of returning a conflict. Only for apply.'),
   gracePeriodSeconds: integerParameter('Seconds before the object is deleted; 0 means immediately.'),
@@ -23,7 +23,7 @@ const all = {
     'Deprecated; use propagationPolicy. Whether dependents are orphaned. Mutually exclusive with propagationPolicy.',
   ),
   propagationPolicy: stringParameter(
-    'How dependents are garbage collected: "Orphan" keeps them, "Background" deletes them afterwards, "Foreground" deletes them first.',
+    'Garbage collection of dependents: "Orphan" keeps them, "Background" deletes them afterwards, "Foreground" deletes them first.',
   ),
   allowWatchBookmarks: booleanParameter('Requests watch events of type BOOKMARK. Only for watches.'),
   continue: stringParameter(
@@ -35,7 +35,7 @@ const all = {
   resourceVersion: stringParameter(
     'Constrains which resource versions a list may be served from; for a watch, where it begins.',
   ),
-  resourceVersionMatch: stringParameter('How resourceVersion is applied to a list: "Exact" or "NotOlderThan".'),
+  resourceVersionMatch: stringParameter('Meaning of resourceVersion in a list: "Exact" or "NotOlderThan".'),
   sendInitialEvents: booleanParameter(
     'For watches: begins with an event for each existing object, and a bookmark that marks their end. Requires resourceVersionMatch "NotOlderThan".',
   ),

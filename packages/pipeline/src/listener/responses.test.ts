@@ -28,7 +28,7 @@ const serve = useListener();
 /** The frame that acknowledges the settings of a client. */
 const acknowledged = /\0\0\0\x04\x01\0\0\0\0/;
 
-/** A clock that a test takes the turns of the event loop from, once a connection stands. Then its time stands still, too. */
+/** A clock that a test takes the event-loop iterations from, once a connection stands. Then its time stands still, too. */
 function clockWithTurns() {
   let takenMs: number | undefined;
   const turns: (() => void)[] = [];

@@ -14,7 +14,7 @@ import { findFirstRefusal, quotasCounting } from './charges.ts';
 /** After so many transactions in vain admission decides again: what it has relied on may have changed, too. */
 const conflictsMax = 8;
 
-/** How often a creation is compared with a quota in one turn of the event loop, where each takes some microseconds. */
+/** How often a creation is compared with a quota in one event-loop iteration, where each takes some microseconds. */
 const comparisonsMax = 1_000;
 
 /** Stores the creations of one namespace with their charges: those that come during a transaction share the next one. */
@@ -110,7 +110,7 @@ export class NamespaceQuotas {
     }
   }
 
-  /** Nothing was stored, unless that is in doubt. Those for which it may be different next time wait again. */
+  /** Nothing was stored, unless the outcome is unknown. Those for which it may be different next time wait again. */
   async #resolveFailure(batch: ChargedBatch, error: unknown, call: Call): Promise<void> {
     const [first, ...others] = batch.creations;
     if (error instanceof KeyExistsError || error instanceof CorruptValueError) {

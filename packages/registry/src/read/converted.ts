@@ -85,7 +85,7 @@ const inVersion = ({ name, revision }: ListedObject, json: ByteString): ListedOb
 
 const jsonOf = (object: KubeObject): ByteString => byteString(Buffer.from(JSON.stringify(object)));
 
-/** Parsed in one turn of the event loop. */
+/** Parsed in one event-loop iteration. */
 const batchCharactersMax = 256 * 1024;
 
 /** Takes the objects that are in another version, batch by batch. */

@@ -39,7 +39,7 @@ export async function deleteCollection(
     for (const name of todo) {
       try {
         throwIfAborted(call);
-        // A dry run never waits for etcd, and would take the whole collection in one turn of the event loop.
+        // A dry run never waits for etcd, and would take the whole collection in one event-loop iteration.
         await turns.schedule(() => {});
         await deleteObject(resource, name, { ...deletion, namespace: options.namespace, ofCollection: true }, call);
         deleted++;
@@ -70,7 +70,7 @@ export async function deleteCollection(
 }
 
 /**
- * The failure to report: one in doubt before any other. With Retry-After it would mean that nothing was written, so once
+ * The failure to report: an unknown outcome before any other. With Retry-After it would mean that nothing was written, so once
  * something was, it becomes a timeout.
  */
 function chooseFailure(failures: readonly unknown[], counted: string, hasDeleted: boolean): unknown {

@@ -21,7 +21,7 @@ const truncateBatch = 'Maximum size of a batch in bytes. A larger one is split. 
 /** Audit policy, log backend and webhook backend, as in kube-apiserver. */
 export const auditFlags = {
   'audit-policy-file': path(
-    'Policy of audit.k8s.io/v1 that says which requests are recorded, and how much of them. Reloaded when it changes. Without it nothing is recorded.',
+    'Policy of audit.k8s.io/v1 that selects the recorded requests, and their level of detail. Reloaded when it changes. Without it nothing is recorded.',
   ),
   'audit-log-path': path(
     'File that audit events are written to; - is the standard output. Without it there is no log backend.',
@@ -37,7 +37,7 @@ export const auditFlags = {
     versions,
   ),
   'audit-log-mode': oneOf<AuditMode>(
-    'What happens when an event cannot be written: batch never holds a request, blocking holds it until the event is written or has failed, blocking-strict also rejects a request whose first event fails.',
+    'Treatment of events that cannot be written: batch never holds a request, blocking holds it until the event is written or has failed, blocking-strict also rejects a request whose first event fails.',
     'blocking',
     auditModes,
   ),
@@ -76,7 +76,7 @@ export const auditFlags = {
     versions,
   ),
   'audit-webhook-mode': oneOf<AuditMode>(
-    'What happens when an event cannot be sent: batch never holds a request, blocking holds it until the event is sent or has failed, blocking-strict also rejects a request whose first event fails.',
+    'Treatment of events that cannot be sent: batch never holds a request, blocking holds it until the event is sent or has failed, blocking-strict also rejects a request whose first event fails.',
     'batch',
     auditModes,
   ),

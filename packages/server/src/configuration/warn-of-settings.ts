@@ -52,11 +52,15 @@ export async function warnOfSettings(
           { flag, file: path },
         );
     } catch (error) {
-      log.warn('cannot tell who can read a file with secrets', 'check the rights of the file and of its directory', {
-        flag,
-        file: path,
-        error: asError(error),
-      });
+      log.warn(
+        'cannot determine who can read a file with secrets',
+        'check the rights of the file and of its directory',
+        {
+          flag,
+          file: path,
+          error: asError(error),
+        },
+      );
     }
   }
 }

@@ -25,11 +25,11 @@ test.each<{ readonly act: (measures: StorageMeasures) => void; readonly series: 
   },
   {
     act: ({ attemptMaybeApplied }) => attemptMaybeApplied(),
-    series: 'etcd_client_write_doubts_total{storage_cluster_id="etcd-0"} 1',
+    series: 'etcd_client_write_attempts_unknown_outcome_total{storage_cluster_id="etcd-0"} 1',
   },
   {
     act: ({ writeOutcomeUnknown }) => writeOutcomeUnknown(),
-    series: 'etcd_client_writes_left_in_doubt_total{storage_cluster_id="etcd-0"} 1',
+    series: 'etcd_client_writes_unknown_outcome_total{storage_cluster_id="etcd-0"} 1',
   },
   { act: ({ attemptFenced }) => attemptFenced(), series: 'etcd_client_fences_total{storage_cluster_id="etcd-0"} 1' },
   {

@@ -53,19 +53,19 @@ export function createEtcdMeasures(
     help: 'Number of attempts at one member of etcd, by outcome.',
     labels: { ...clusters, outcome: ['answered', 'refused', 'lost', 'unsent'] },
   });
-  const doubts = metrics.counter({
-    name: 'etcd_client_write_doubts_total',
-    help: 'Number of attempts to write that ended without an answer and may have been applied.',
+  const unknownAttempts = metrics.counter({
+    name: 'etcd_client_write_attempts_unknown_outcome_total',
+    help: 'Number of attempts to write that ended without an answer, so that their outcome is unknown.',
     labels: clusters,
   });
-  const leftInDoubt = metrics.counter({
-    name: 'etcd_client_writes_left_in_doubt_total',
-    help: 'Number of writes answered with 504 because it could not be determined whether they were applied.',
+  const unknownWrites = metrics.counter({
+    name: 'etcd_client_writes_unknown_outcome_total',
+    help: 'Number of writes answered with 504 because their outcome stayed unknown.',
     labels: clusters,
   });
   const fences = metrics.counter({
     name: 'etcd_client_fences_total',
-    help: 'Number of create attempts in doubt that were fenced off.',
+    help: 'Number of create attempts of unknown outcome that were fenced off.',
     labels: clusters,
   });
   const connections = metrics.counter({
@@ -126,7 +126,7 @@ export function createEtcdMeasures(
     const at = { storage_cluster_id: id };
     spaceAlarm.set(at, 0);
     unreachable.set(at, 0);
-    for (const counter of [doubts, leftInDoubt, fences, connections, full, lost]) counter.add(at, 0);
+    for (const counter of [unknownAttempts, unknownWrites, fences, connections, full, lost]) counter.add(at, 0);
     const countAnswered = attempts.series({ ...at, outcome: 'answered' });
     return {
       operationEnded: (operation, key, seconds, failed) => {
@@ -137,8 +137,8 @@ export function createEtcdMeasures(
         if (failed) errors.add(labelsOf(operation, of));
       },
       attemptEnded: (outcome) => (outcome === 'answered' ? countAnswered() : attempts.add({ ...at, outcome })),
-      attemptMaybeApplied: () => doubts.add(at),
-      writeOutcomeUnknown: () => leftInDoubt.add(at),
+      attemptMaybeApplied: () => unknownAttempts.add(at),
+      writeOutcomeUnknown: () => unknownWrites.add(at),
       attemptFenced: () => fences.add(at),
       connectionVerified: () => connections.add(at),
       refusedForSpace: () => full.add(at),

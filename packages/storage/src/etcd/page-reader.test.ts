@@ -31,7 +31,7 @@ function pageOf({ key, limit = 0 }: RangeRequest, keys: number): RangePage {
 interface Fixture {
   readonly list: (after?: string) => Promise<ListResult>;
   readonly requests: readonly RangeRequest[];
-  /** How many values were read in the busiest turn of the event loop. */
+  /** How many values were read in the busiest event-loop iteration. */
   readonly valuesPerTurnMax: () => number;
   /** How many values had been read whenever a page was requested. */
   readonly readAtRequest: readonly number[];
@@ -105,7 +105,7 @@ test('a page is requested before the page before it is read', async () => {
   expect(readAtRequest).toEqual([0, 0, 100, 10_100]);
 });
 
-test('pages of many readers that arrive in one turn of the event loop are read in many turns', async () => {
+test('pages of many readers that arrive in one event-loop iteration are read in many turns', async () => {
   const { list, valuesPerTurnMax } = open(1_000);
   await list();
   const lists = await Promise.all(Array.from({ length: 20 }, () => list(keyOf(0))));

@@ -7,7 +7,7 @@ export interface Transport {
   /** Opens a bidirectional stream. It never throws: a fault ends the messages of the stream. */
   openStream(path: string): MemberStream;
   /**
-   * The number of the connection that a call in this turn of the event loop uses. Opens a connection if there is none, and
+   * The number of the connection that a call in this event-loop iteration uses. Opens a connection if there is none, and
    * throws an EtcdFault if that fails.
    */
   readonly connectionNumber: number;

@@ -46,7 +46,7 @@ export class Verification {
     this.#statusTimeoutMs = options.electionTimeoutMs * statusTimeoutElections;
   }
 
-  /** Whether a request that is sent in this turn of the event loop uses a verified connection. */
+  /** Whether a request that is sent in this event-loop iteration uses a verified connection. */
   isVerified(member: Member): boolean {
     return member.verifiedConnection !== 0 && member.verifiedConnection === member.transport.connectionNumber;
   }

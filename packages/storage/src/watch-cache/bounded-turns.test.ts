@@ -9,7 +9,7 @@ import type { Collection } from './collection.ts';
 
 const cached = useWatchCache();
 
-describe('with any number of objects and changes, one turn of the event loop does a bounded part of the work', () => {
+describe('with any number of objects and changes, one event-loop iteration does a bounded part of the work', () => {
   const stepMs = 0.1;
   /** Some of 4 ms: those of the watch or list, and those of what readers asked for. */
   const stepsPerTurnMax = 100;

@@ -49,7 +49,7 @@ export interface CollectionOptions {
 /** A view from before more changes than this is read from the store: undoing each change costs some microseconds. */
 const undoChangesMax = 5_000;
 
-/** Many lists of this size may arrive in one turn of the event loop, so they share time slices from the first object on. */
+/** Many lists of this size may arrive in one event-loop iteration, so they share time slices from the first object on. */
 const largeListMin = 100;
 
 /** The objects below one prefix in memory, with their latest changes, as readers see them. */

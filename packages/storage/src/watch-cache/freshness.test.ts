@@ -5,7 +5,7 @@ import { StorageUnavailableError } from '../errors.ts';
 import { type Revision, revision } from '../revision.ts';
 import { Freshness } from './freshness.ts';
 
-/** Advances the clock in small steps, with a turn of the event loop after each. */
+/** Advances the clock in small steps, with an event-loop iteration after each. */
 async function passing(clock: FakeClock, ms: number, stepMs = 50): Promise<void> {
   for (let passedMs = 0; passedMs < ms; passedMs += stepMs) {
     await new Promise(setImmediate);

@@ -1,7 +1,7 @@
 /**
  * Everything below a prefix in memory, in one order across all collections. One list and one watch feed it, and every write
  * below the prefix advances its revision. Lists and watches cannot disagree, because state, changes and revision advance
- * together in one turn of the event loop.
+ * together in one event-loop iteration.
  */
 import {
   backoff,

@@ -24,6 +24,6 @@ await new Promise((resolve) => process.once('message', resolve));
 clock.after(Number(seconds) * 1_000, () => over.abort());
 const ended = new Promise<void>((resolve) => over.signal.addEventListener('abort', () => resolve()));
 await Promise.race([begin(), ended]);
-// Its parent reads the processor time and then ends this process.
+// Its parent reads the CPU time and then ends this process.
 process.once('message', () => {});
 process.send?.({ counts });

@@ -1,4 +1,4 @@
-/** Processor time of a process, from Linux. Shares are of one core. */
+/** CPU time of a process, from Linux. Shares are of one core. */
 import fs from 'node:fs';
 
 export interface ProcessorTime {
@@ -34,7 +34,7 @@ export function readProcessorTime(pid: number | undefined): ProcessorTime {
 }
 
 /**
- * All processor time of a process, that of ended threads, too: user and system time are fields 14 and 15 of `stat`. The
+ * All CPU time of a process, that of ended threads, too: user and system time are fields 14 and 15 of `stat`. The
  * name before them may contain anything but the last parenthesis.
  */
 export function readProcessorMs(pid: number): number {

@@ -34,7 +34,7 @@ const missed: readonly (readonly [string, Partial<AttackReport>])[] = [
   ['nothing answered', polite({ answered: 0 })],
   ['max 101 ms', polite({ maxMs: 101 })],
   ['p99 51 ms', polite({ p99Ms: 51 })],
-  ['a turn of 21 ms', { turnProcessorMs: 21 }],
+  ['an iteration of 21 ms', { turnProcessorMs: 21 }],
   ['+101 MiB', { peakMiB: 301 }],
   ['+51 MiB kept', { after: { residentMiB: 251, descriptors: 25 } }],
   ['75 descriptors kept', { after: { residentMiB: 200, descriptors: 100 } }],

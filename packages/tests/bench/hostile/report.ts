@@ -12,7 +12,7 @@ export interface PoliteReport {
   readonly ownDelayMs: number;
 }
 
-/** Processor time during an attack, in shares of a core. */
+/** CPU time during an attack, in shares of a core. */
 export interface UseOfAttack {
   readonly server: ProcessorUse;
   readonly store: ProcessorUse;
@@ -34,12 +34,12 @@ export interface AttackReport {
   readonly after: ProcessState | undefined;
   /** The longest delay of the server's event loop; undefined if the server did not report it. */
   readonly turnMs: number | undefined;
-  /** The most processor time of one turn, with V8's collections in it; undefined if the server did not respond. */
+  /** The most CPU time of one event-loop iteration, with V8's collections in it; undefined if the server did not respond. */
   readonly turnProcessorMs: number | undefined;
   /** Gets that took longer than the goals inside the server, from its histogram. The attack's gets count, too. */
   readonly slowGets: SlowGets | undefined;
   readonly use: UseOfAttack;
-  /** The same client at stand-ins that use as much processor time; undefined if it was not measured. */
+  /** The same client at stand-ins that use as much CPU time; undefined if it was not measured. */
   readonly control: PoliteReport | undefined;
   /** The attacker's counts by outcome; undefined if its process failed. */
   readonly attacker: Readonly<Record<string, number>> | undefined;
@@ -50,7 +50,7 @@ export interface AttackReport {
 const goals = {
   maxMs: 100,
   p99Ms: 50,
-  /** Of processor time: how long the machine's other processes stop a turn says nothing about the server. */
+  /** Of CPU time: how long other processes of the machine interrupt an iteration says nothing about the server. */
   turnMs: 20,
   growthMiB: 100,
   /** Memory that may remain: the heap keeps part of its growth for reuse. */
@@ -74,7 +74,7 @@ export function missedGoals(report: AttackReport): string[] {
     ...(polite.answered === 0 ? ['nothing answered'] : []),
     ...(polite.maxMs > goals.maxMs ? [`max ${polite.maxMs.toFixed(0)} ms`] : []),
     ...(polite.p99Ms > goals.p99Ms ? [`p99 ${polite.p99Ms.toFixed(0)} ms`] : []),
-    ...(turnProcessorMs > goals.turnMs ? [`a turn of ${turnProcessorMs.toFixed(0)} ms`] : []),
+    ...(turnProcessorMs > goals.turnMs ? [`an iteration of ${turnProcessorMs.toFixed(0)} ms`] : []),
     ...(peakMiB - before.residentMiB > goals.growthMiB ? [`+${(peakMiB - before.residentMiB).toFixed(0)} MiB`] : []),
     ...(after && after.residentMiB - before.residentMiB > goals.remainingMiB
       ? [`+${(after.residentMiB - before.residentMiB).toFixed(0)} MiB kept`]
@@ -87,7 +87,7 @@ export function missedGoals(report: AttackReport): string[] {
 }
 
 export const tableHead = [
-  '| attack | polite answers | errors | p50 ms | p99 ms | max ms | own delay ms | control p99, max ms | server over 50, 100 ms | turn: delay, processor ms | core shares: server, its other threads, its waits, store, attacker | RSS before, peak, after MiB | fds before, after | attacker | goal |',
+  '| attack | polite answers | errors | p50 ms | p99 ms | max ms | own delay ms | control p99, max ms | server over 50, 100 ms | iteration: delay, CPU ms | core shares: server, its other threads, its waits, store, attacker | RSS before, peak, after MiB | fds before, after | attacker | goal |',
   '|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|',
 ].join('\n');
 

@@ -1,5 +1,5 @@
 /**
- * Stands in for a process of the bench in a control row: uses as much processor time, and does nothing else.
+ * Stands in for a process of the bench in a control row: uses as much CPU time, and does nothing else.
  *
  *   stand-in.ts attacker USE OTHER-THREADS
  *   stand-in.ts store USE OTHER-THREADS                                             echoes bytes, as etcd responds
@@ -13,7 +13,7 @@ import { type AddressInfo, connect, createServer, type Server } from 'node:net';
 import { Worker, isMainThread, workerData } from 'node:worker_threads';
 import { systemClock as clock } from '@cluster-apiserver/base';
 
-/** Work of one turn of the event loop: what the server allows for requests. */
+/** Work of one event-loop iteration: what the server allows for requests. */
 const turnMs = 5;
 
 const processorMs = (): number => {

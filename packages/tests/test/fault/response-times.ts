@@ -9,7 +9,7 @@ export const electionTimeoutMs = 1_000;
 /** Whatever happens to etcd, no request may take longer. */
 export const answerMs = 3.5 * electionTimeoutMs;
 
-/** The limit includes one election. It takes longer if votes split, or if a member gets no processor time. */
+/** The limit includes one election. It takes longer if votes split, or if a member gets no CPU time. */
 const electionMs = 2 * electionTimeoutMs;
 
 /** Event loop delays of this process. On a busy machine every process in the request path has such delays. */

@@ -14,7 +14,7 @@ const timeless: Clock = { ...systemClock, now: () => nowMs, monotonicMs: () => 0
 
 /** Longer than a time slice. */
 const stepMs = 10;
-/** Responses to other requests during a write. Each shows a turn of the event loop that was free. */
+/** Responses to other requests during a write. Each shows an event-loop iteration that was free. */
 const answersMin = 2;
 
 let turns = 0;

@@ -58,10 +58,14 @@ const bucketsOf = (metrics: readonly DeclaredMetric[]): string => {
     metrics.filter(({ buckets }) => buckets.length > 0),
     ({ buckets }) => buckets.join(', '),
   );
-  return Array.from(
-    byBuckets,
-    ([buckets, some]) => `- ${some.map(({ name }) => `\`${name}\``).join(', ')}: ${buckets}`,
-  ).join('\n');
+  return [
+    '| metrics | buckets |',
+    '|---|---|',
+    ...Array.from(
+      byBuckets,
+      ([buckets, some]) => `| ${some.map(({ name }) => `\`${name}\``).join(', ')} | ${buckets} |`,
+    ),
+  ].join('\n');
 };
 
 if (import.meta.main) {

@@ -13,7 +13,7 @@ import { type Definition, missing, type Publication, readDefinitions, readSample
 
 const slowTestMs = 300_000;
 
-/** Of processor time, also on a slow machine; measured: 12. */
+/** Of CPU time, also on a slow machine; measured: 12. */
 const turnMaxMs = 50;
 const recorder = path.resolve(import.meta.dirname, '../../../testkit/src/record-turns.ts');
 
@@ -72,7 +72,7 @@ export function describePublications(publications: readonly Publication[]): void
   });
 }
 
-/** Their milliseconds of processor time. Replicas have some while they start. */
+/** Their milliseconds of CPU time. Replicas have some while they start. */
 function longTurnsSince(file: string, beganMs: number): readonly number[] {
   const turns = [...fs.readFileSync(file, 'utf8').matchAll(/(\S+) (\S+)\n/g)].map(([, at, used]) => ({
     atMs: Number(at),

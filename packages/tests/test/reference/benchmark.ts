@@ -112,7 +112,7 @@ function summaryOf(results: Results): string {
   const creates = timesOf(results, 'create-sa', 'create-event');
   const patches = timesOf(results, 'patch-merge', 'patch-apply');
   const events = timesOf(results, 'watch-fanout');
-  return `Times kube-apiserver, on one core each, ${date}: gets ${gets}, lists ${lists}, creates ${creates}, patches ${patches}, watch events ${events}. Memory after all of it: ${memoryMiB.server} instead of ${memoryMiB.reference} MiB. A kube-apiserver uses several cores, a replica about one.`;
+  return `Throughput in multiples of kube-apiserver, on one core each, ${date}: gets ${gets}, lists ${lists}, creates ${creates}. Patches ${patches}, watch events ${events}. Memory after all of it: ${memoryMiB.server} instead of ${memoryMiB.reference} MiB. A kube-apiserver uses several cores, a replica about one.`;
 }
 
 function comparisonOf(results: Results): string {
@@ -133,7 +133,7 @@ function comparisonOf(results: Results): string {
       ['this server', `one replica with ${server.join(' and ')}`],
       [kubeApiserver, reference.settings.map(code).join(', ')],
       ['etcd', `${etcd}, one for each server, on the core of the load`],
-      ['method', `both servers share a core and take turns; medians of ${rounds} rounds of ${seconds} s`],
+      ['method', `both servers share a core and alternate; medians of ${rounds} rounds of ${seconds} s`],
     ],
   )}
 

@@ -52,7 +52,7 @@ export const configurationPage = (): string => `# Configuration files
 
 ${generated('packages/tests/test/reference/configuration-page.ts')}
 
-Files are YAML or JSON and are parsed strictly: an unknown field, a value of the wrong type or a duplicate key is an error. \`cluster-apiserver config check FILE…\` finds all errors without a server, and warns about certificates that expire soon; \`cluster-apiserver config schema KIND\` prints the JSON Schema of a kind for editors and other tools; \`cluster-apiserver config show\` prints the effective configuration of a running server, and which files are read only at startup (\`restartRequired\`).
+Files are YAML or JSON and are parsed strictly: an unknown field, a value of the wrong type or a duplicate key is an error. \`cluster-apiserver config check FILE…\` finds all errors without a server, and warns about certificates that expire soon. \`cluster-apiserver config schema KIND\` prints the JSON Schema of a kind for editors and other tools. \`cluster-apiserver config show\` prints the effective configuration of a running server, and which files are read only at startup (\`restartRequired\`).
 
 The examples are in [examples/configuration](examples/configuration); copy them to \`/etc/cluster-apiserver\` to try them. You supply the certificates and keys that they name: those of a proxy (\`proxy-ca.crt\`, \`proxy.crt\`, \`proxy.key\`) and of a webhook (\`webhook-ca.crt\`, \`webhook.crt\`, \`webhook.key\`).
 

@@ -6,7 +6,7 @@ export const flagsPage = (): string => `# Flags
 
 ${generated('packages/tests/test/reference/flags-page.ts')}
 
-\`cluster-apiserver --help\` prints the same. Write values as \`--name value\` or \`--name=value\`, and switches as \`--name\`. A list is one flag with commas, or a repeated flag. [configuration.md](configuration.md) describes the files that flags refer to; \`cluster-apiserver config show\` prints the effective configuration of a running server.
+\`cluster-apiserver --help\` prints the same. Write values as \`--name value\` or \`--name=value\`, and switches as \`--name\`. A list is one flag with commas, or a repeated flag. [configuration.md](configuration.md) describes the files that flags refer to. \`cluster-apiserver config show\` prints the effective configuration of a running server.
 
 ${flagGroups
   .map(

@@ -13,7 +13,7 @@ export function messagesPage(): string {
     '# Messages',
     generated('packages/tests/test/reference/messages-page.ts'),
     'All warnings and errors that a replica logs. A healthy start and a rolling restart log none of them. The field `err` of a line names the cause, `remedy` is the second column.',
-    'An outage of something that the server depends on is one line when it begins, one a minute while it lasts (`lasted`, and `failures` since the line before), and a line of severity `I` when it ends. [logs.md](logs.md) explains the format.',
+    'An outage of something that the server depends on is one line when it begins, and a line of severity `I` when it ends. While it lasts there is one line a minute, with `lasted`, and `failures` since the line before. [logs.md](logs.md) explains the format.',
     '## Errors (`E`): an operator must act',
     table(head, rows('error')),
     '## Warnings (`W`): an operator should look at it',

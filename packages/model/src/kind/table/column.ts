@@ -26,14 +26,14 @@ export const nameColumn: Column<KubeObject> = {
 
 export const ageColumn: Column<KubeObject> = {
   name: 'Age',
-  description: 'How long ago the object was created.',
+  description: 'Time since the creation of the object.',
   value: ({ metadata }, nowMs) => formatAge(metadata.creationTimestamp, nowMs),
 };
 
 /** The time itself, for kinds whose tables upstream shows without an age. */
 export const createdAtColumn: Column<KubeObject> = {
   name: 'Created At',
-  description: 'When the object was created.',
+  description: 'Creation time of the object.',
   type: 'date',
   value: ({ metadata }) => metadata.creationTimestamp ?? '',
 };

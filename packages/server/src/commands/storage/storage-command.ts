@@ -21,8 +21,9 @@ import { rewrite } from './rewrite.ts';
 export const storageHelp = `cluster-apiserver storage inspect [flags of the server]
       Counts stored objects by resource and encryption provider. Shows neither values nor keys.
 cluster-apiserver storage rewrite [--dry-run] [--objects-per-second N] [--after KEY] [flags of the server]
-      Re-encrypts stored objects with the first provider of the encryption configuration. Other writers go on meanwhile. It may be
-      stopped at any time and begun again: what is up to date is left alone, and --after skips what lies before a key.
+      Re-encrypts stored objects with the first provider of the encryption configuration. Can run while
+      servers write. Can be stopped and run again at any time: it skips objects that are up to date, and --after KEY skips keys
+      up to KEY.
 `;
 
 /** Runs `cluster-apiserver storage …`. Returns the exit code. */

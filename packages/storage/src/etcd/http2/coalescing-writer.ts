@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { totalLength, type Pieces } from '../../pieces.ts';
 
-/** What one turn of the event loop sends fits, unless objects are large or many. */
+/** What one event-loop iteration sends fits, unless objects are large or many. */
 const bufferBytes = 64 * 1024;
 
 /** Joins pieces to one write. It reuses its memory as soon as the previous write has completed. */

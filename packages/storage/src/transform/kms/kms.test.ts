@@ -126,7 +126,7 @@ test('a value of kube-apiserver with a derived key is read', () => {
 test.each([
   ['decrypted', false],
   ['refused', true],
-])('values that have waited for the same key are not all %s in one turn of the event loop', async (_, refusing) => {
+])('values that have waited for the same key are not all %s in one event-loop iteration', async (_, refusing) => {
   const real = await plugin();
   const writer = openV2(real.socket);
   await writer.firstCheck;

@@ -1,5 +1,5 @@
-// The yardstick: the least that a Node process can do to answer the bench's requests over TLS. It authenticates
-// nobody, stores nothing and looks nothing up but ready-made buffers, so no real server can be faster on one core.
+// The baseline: the least that a Node process can do to answer the bench's requests over TLS. It does not
+// authenticate, stores nothing and looks nothing up but ready-made buffers, so no real server can be faster on one core.
 import https from 'node:https';
 import fs from 'node:fs';
 

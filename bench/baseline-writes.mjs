@@ -1,4 +1,4 @@
-// yardstick-writes.mjs ETCD SECONDS: conditional creates straight to etcd from one Node process, the ceiling of every
+// baseline-writes.mjs ETCD SECONDS: conditional creates straight to etcd from one Node process, the ceiling of every
 // write. Prints their number per second.
 import http2 from 'node:http2';
 
@@ -8,7 +8,7 @@ const valueBytes = 1_000;
 
 const session = http2.connect(etcd);
 const value = Buffer.alloc(valueBytes, 'x');
-const prefix = Buffer.from(`/bench-yardstick/${process.pid}-`);
+const prefix = Buffer.from(`/bench-baseline/${process.pid}-`);
 
 let created = 0;
 const beganMs = Date.now();
