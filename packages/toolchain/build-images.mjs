@@ -13,21 +13,19 @@ const targets = {
   'kms-plugin': 'cluster-apiserver-kms-plugin',
 };
 const buildMaxMs = 15 * 60_000;
-const shortCommit = 12;
 
 /**
  * Builds the images of docker-compose.yml, and the images that they need: without a registry, from Debian packages. Each is tagged with
- * the version, and with version and commit: the next build takes the first tag away from an image, but not the second.
+ * the version, and with version and commit.
  */
 export async function buildImages(tools) {
   buildPackages(tools);
   const docker = (args, options = {}) => step('docker', args, { env: tools.env, ...options });
   const etcd = await provisionEtcd();
   provideBaseImages(docker, { ...tools, etcd, etcdctl: await provisionEtcdctl(etcd) });
-  const { commit, date, treeState } = describeRevision() ?? {};
-  const ofCommit = commit && `${version}-${commit.slice(0, shortCommit)}${treeState === 'clean' ? '' : '-dirty'}`;
+  const { commit, date, imageTag } = describeRevision() ?? {};
   for (const [target, name] of Object.entries(targets)) {
-    const images = [version, ...(ofCommit ? [ofCommit] : [])].map((tag) => `${name}:${tag}`);
+    const images = [version, ...(imageTag ? [imageTag] : [])].map((tag) => `${name}:${tag}`);
     console.log(`Building ${images.join(' ')} …`);
     const registry = outputOf('npm', ['config', 'get', 'registry'], { env: tools.env })?.trim();
     const built = docker(

@@ -26,9 +26,9 @@ function check(tag) {
 
 /** In the format of GitHub's outputs of a step. */
 function printOutputs() {
-  const { commit, date } = describeRevision() ?? {};
+  const { commit, date, imageTag } = describeRevision() ?? {};
   if (!commit) throw new Failure('This is no git checkout.');
-  console.log(`version=${version}\ncommit=${commit}\ndate=${date}`);
+  console.log(`version=${version}\ncommit=${commit}\nimageTag=${imageTag}\ndate=${date}`);
   return 0;
 }
 

@@ -18,7 +18,11 @@ const places = [
   ['deploy/Dockerfile', /(?<=\bcluster-apiserver(?:-[a-z]+)?:|\bVERSION=)\d[\w.-]*/g],
   ['docker-compose.yml', /(?<=\bcluster-apiserver(?:-[a-z-]+)?:)\d[\w.-]*/g],
   ['docs/install.md', /(?<=\bcluster-apiserver(?:-[a-z-]+)?:)\d[\w.-]*/g],
+  ['docs/install.md', /(?<=\bcluster-apiserver-)\d[\w.-]*(?=\.tgz\b)/g],
+  // The image tag of a build ends with its commit.
+  ['docs/recipes-helm.md', /(?<=\bimage\.tag=)\d[\w.-]*(?=-[\da-f]{12}\b)/g],
   ['docs/install-helm.md', /(?<=\bcluster-apiserver:)\d[\w.-]*/g],
+  ['.github/ISSUE_TEMPLATE/bug.yml', /(?<=placeholder: cluster-apiserver )\S+/g],
   ['helm/cluster-apiserver/Chart.yaml', /(?<=^(?:version|appVersion): )\S+/gm],
 ];
 
@@ -47,15 +51,20 @@ export function reportVersions(print) {
   return wrong.length;
 }
 
+/** In the tag of an image: the next build takes the tag of the version alone away from it. */
+const shortCommit = 12;
+
 /** What the sources are: of git, or undefined outside of a checkout. */
 export function describeRevision() {
   const git = (...args) => outputOf('git', args, { cwd: root })?.trim();
   const commit = git('rev-parse', 'HEAD');
   if (!commit || git('rev-parse', '--show-prefix') !== '') return undefined;
   const seconds = Number(git('show', '--no-patch', '--format=%ct', 'HEAD'));
+  const treeState = git('status', '--porcelain', '--untracked-files=no') === '' ? 'clean' : 'dirty';
   return {
     commit,
-    treeState: git('status', '--porcelain', '--untracked-files=no') === '' ? 'clean' : 'dirty',
+    treeState,
+    imageTag: `${version}-${commit.slice(0, shortCommit)}${treeState === 'clean' ? '' : '-dirty'}`,
     // Of the commit, so that equal sources give equal builds.
     date: `${new Date(seconds * 1000).toISOString().slice(0, 19)}Z`,
   };

@@ -6,7 +6,7 @@ import { storageHelp } from './storage/storage-command.ts';
 
 /** All commands, with what the help says of them. Without a command the program serves. */
 const commands = {
-  start: 'Starts a cluster to try: etcd, replicas and kubeconfigs in one folder.',
+  start: 'Starts a cluster to try: etcd, replicas and kubeconfigs in one folder. Not in the image of the server.',
   'config check': 'Checks configuration files as a server would that loads them.',
   'config schema': 'Prints the JSON Schema of configuration files.',
   'config show': 'Prints the flags and the configuration that a running server uses.',

@@ -138,6 +138,11 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
     expect(stderr).toContain('no such file or directory');
   });
 
+  test('a running container has the command', () => {
+    const [{ Id = '' } = {}] = containersOf(replicas[0]);
+    expect(run('docker', ['exec', Id, 'cluster-apiserver', 'version'])).toMatch(/^cluster-apiserver \d+\.\d+\.\d+/);
+  });
+
   test('the image has a software bill of materials', () => {
     const id = run('docker', ['create', '--network=none', image]).trim();
     try {
