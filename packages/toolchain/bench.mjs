@@ -3,6 +3,8 @@
 // `--` go to bench/run.mjs; `--help` lists them. `--save` keeps the figures in bench/results.json.
 // npm run bench -- hostile: attacks the same replica, see packages/tests/bench/hostile.ts.
 // npm run bench -- overload: offers it ten times what it sustains, see packages/tests/bench/overload.ts.
+// npm run bench -- sizing: what a replica and a load balancer take, for the table of docs/scaling.md. `--save` keeps the
+// figures in bench/measured.json.
 // npm run bench -- definitions: gives the same replica many custom resource definitions, see bench/definitions.mjs. `--save`
 // keeps the figures in bench/measured.json.
 import fs from 'node:fs';
@@ -10,9 +12,10 @@ import os from 'node:os';
 import path from 'node:path';
 import { outputOf, run } from './child.mjs';
 import { withCluster } from './cluster.mjs';
-import { provisionWrk } from './debian-programs.mjs';
+import { provisionHaproxy, provisionWrk } from './debian-programs.mjs';
 import { provisionEtcd } from './etcd.mjs';
 import { kubeApiserver, withKubeApiserver } from './kube-apiserver.mjs';
+import { buildPackages } from './packages.mjs';
 import { prepare } from './prepare.mjs';
 import { cache, Failure, main, root } from './project.mjs';
 
@@ -34,6 +37,7 @@ const ownSettings = ['RBAC', 'encryption with AES-GCM'];
 await main(([first, ...rest]) => {
   if (first === 'hostile') return runHostile(rest);
   if (first === 'overload') return runOverload(rest);
+  if (first === 'sizing') return runSizing(rest);
   return first === 'definitions' ? runDefinitions(rest) : runKit(first === undefined ? [] : [first, ...rest]);
 });
 
@@ -48,6 +52,32 @@ async function runHostile(args) {
     if (!args.includes('--no-pin')) pinStore(etcd.pid);
     return run(node, [...options, bench, '--home', home, ...args], { env });
   });
+}
+
+/** The programs in packages/tests/bench that measure rows of the table, with the flags of V8 that many objects need. */
+async function runSizing(args) {
+  const tools = prepare();
+  const haproxy = provisionHaproxy();
+  if (haproxy === undefined) throw new Failure('The bench needs HAProxy: install it first.');
+  const env = { ...tools.env, ETCD_BIN: await provisionEtcd() };
+  const ofServer = ['--max-old-space-size=6144', '--max-semi-space-size=16', '--heap-growing-percent=45'];
+  const programs = [
+    [...ofServer, 'event-loop.ts', '100000'],
+    [...ofServer, 'event-loop.ts', '500000', '500'],
+    [...ofServer, 'event-loop.ts', '1000000', '500'],
+    ['idle-watches.ts'],
+    ['load-balancers.ts', `haproxy=${haproxy}`],
+  ];
+  buildPackages(tools);
+  for (const words of programs) {
+    const at = words.findIndex((word) => word.endsWith('.ts'));
+    const program = path.join('packages', 'tests', 'bench', words[at]);
+    console.log(`\n${words.slice(at).join(' ')}`);
+    const options = [...words.slice(0, at), '--conditions=source', '--disable-warning=ExperimentalWarning'];
+    const code = await run(tools.node, [...options, program, ...words.slice(at + 1), ...args], { env });
+    if (code !== 0) return code;
+  }
+  return 0;
 }
 
 async function runOverload(args) {

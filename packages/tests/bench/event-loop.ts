@@ -4,7 +4,7 @@
  * once, serves old revisions from memory and from etcd, and lets returning watchers catch up. Turns are measured in
  * CPU time of the thread, which excludes other processes.
  *
- *   node --conditions=source packages/tests/bench/event-loop.ts [objects, 100000 by default] [bytes of each, 500]
+ *   node --conditions=source packages/tests/bench/event-loop.ts [objects, 100000 by default] [bytes of each, 1100] [--save]
  *
  * From about 500,000 objects on it needs --max-old-space-size, see docs/scaling.md.
  */
@@ -24,9 +24,10 @@ import { type Call, type Revision, revision } from '@cluster-apiserver/storage';
 import { type Turn, watchTurns } from '@cluster-apiserver/testkit/turns';
 import { openLargeStore } from '../../storage/test/open-large-store.ts';
 import { forEach, keyOf, nameOf, namespaceOf, valueOf } from './accounts.ts';
+import { args, saveSizing } from './save-sizing.ts';
 import { updateInThread } from './update-accounts.ts';
 
-const [objects = 100_000, objectBytes = 500] = process.argv.slice(2).map(Number);
+const [objects = 100_000, objectBytes = 1_100] = args.map(Number);
 const changes = Math.min(objects, 20_000);
 const watchers = 8;
 const gets = 2_000;
@@ -143,6 +144,7 @@ try {
     last.set(n, await store.create(keyOf(n), valueOf(n, 0, objectBytes), {}, within())),
   );
   const filled = revision([...last.values()].reduce((newest, at) => Math.max(newest, at), 0));
+  const loadBeganMs = clock.monotonicMs();
   let registry = await measure(`load of ${objects} objects`, async () => {
     const opened = open();
     await opened.cache.firstLoad;
@@ -150,6 +152,11 @@ try {
     await accountsOf(opened).collection.waitUntilFresh(undefined, within());
     return opened;
   });
+  const loadSeconds = (clock.monotonicMs() - loadBeganMs) / 1_000;
+  saveSizing(
+    `replica: ${objects.toLocaleString('en')} objects of ${objectBytes.toLocaleString('en')} bytes`,
+    `${mebibytes(process.memoryUsage().rss).toLocaleString('en')} MiB, read in ${loadSeconds.toFixed(1)} s`,
+  );
   await measureReads(registry);
   const update = (n: number, round: number): Promise<Revision> =>
     store.update(keyOf(n), valueOf(n, round, objectBytes), last.get(n) ?? revision(0), {}, within());
@@ -168,6 +175,7 @@ try {
   const { user, system } = process.threadCpuUsage(before);
   const eachUs = (user + system) / changes;
   console.log(`  each: ${eachUs.toFixed(0)} µs of CPU time, so ${Math.round(1e6 / eachUs)} a second fill the thread`);
+  if (objects === 100_000) saveSizing('replica: following the writes of all replicas', `${eachUs.toFixed(0)} µs each`);
   await measure('a list of the past out of memory', () => listAt(registry, revision(Math.max(filled, newest - 4_000))));
   await measure('a list of the past out of etcd', () => listAt(registry, filled));
   await measure('pages of the past out of etcd, 20 readers', () =>

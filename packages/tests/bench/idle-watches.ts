@@ -2,7 +2,7 @@
  * Measures the memory of one replica per idle watch: with 100 watches on an HTTP/2 connection, and with a connection
  * for each.
  *
- *   ETCD_BIN=… node --conditions=source packages/tests/bench/idle-watches.ts [watches, 10000 by default]
+ *   ETCD_BIN=… node --conditions=source packages/tests/bench/idle-watches.ts [watches, 10000 by default] [--save]
  */
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -13,8 +13,9 @@ import { sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { readProcessState } from '../test/hostile/server-process.ts';
 import { adminToken, type BenchServer, startBenchServer, thisCheckout } from './compared-servers.ts';
+import { args, saveSizing } from './save-sizing.ts';
 
-const [watches = 10_000] = process.argv.slice(2).map(Number);
+const [watches = 10_000] = args.map(Number);
 /** Connections that open at the same time. */
 const batch = 50;
 /** Until V8 has collected what opening the watches has left. */
@@ -22,16 +23,24 @@ const settleMs = 20_000;
 
 const home = fs.mkdtempSync(path.join(os.tmpdir(), 'idle-watches-'));
 const etcd = await startEtcd();
+const eachKiB: string[] = [];
 try {
   for (const perConnection of [100, 1]) {
     const name = `watches-${perConnection}`;
     const server = await startBenchServer({ name, checkout: thisCheckout, endpoints: etcd.endpoints, home });
     try {
-      console.log(`${perConnection} on a connection: ${(await measure(server, perConnection)).toFixed(1)} KiB each`);
+      const each = `${(await measure(server, perConnection)).toFixed(1)} KiB each`;
+      console.log(`${perConnection} on a connection: ${each}`);
+      eachKiB.push(each);
     } finally {
       await server.stop();
     }
   }
+  const [shared, own] = eachKiB;
+  saveSizing(
+    `replica: ${watches.toLocaleString('en')} idle watches`,
+    `${shared} with 100 on a connection, ${own} with a connection of their own`,
+  );
 } finally {
   await etcd.stop();
   fs.rmSync(home, { recursive: true });

@@ -1,7 +1,7 @@
 /**
  * Compares load balancers in front of the three replicas of docker-compose.yml, all as local processes:
  *
- *     ETCD_BIN=… node --conditions=source packages/tests/bench/load-balancers.ts haproxy=/usr/sbin/haproxy nginx=… envoy=… caddy=…
+ *     ETCD_BIN=… node --conditions=source packages/tests/bench/load-balancers.ts haproxy=/usr/sbin/haproxy nginx=… envoy=… caddy=… [--save]
  *
  * Measures the load balancer's CPU time from /proc: on a busy machine, request rates say little.
  */
@@ -21,6 +21,7 @@ import { until } from '@cluster-apiserver/testkit/until';
 import { readProcessState } from '../test/hostile/server-process.ts';
 import { readProcessorMs } from './hostile/processor-use.ts';
 import { type ComposeProcesses, startComposeProcesses } from '../test/deploy/compose-processes.ts';
+import { args, saveSizing } from './save-sizing.ts';
 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
 const requestsMs = 5_000;
@@ -242,12 +243,16 @@ async function row(name: string, program: string, token: string): Promise<string
       await measureDraining(to, cluster),
       await measureStopped(to, cluster),
     ];
+    if (name === 'haproxy') saveSizing('HAProxy, one thread', describeCosts(cells));
     return `| ${name} | ${cells.join(' | ')} |`;
   } finally {
     await endProcess(child, 'SIGKILL');
     fs.rmSync(folder, { recursive: true, force: true });
   }
 }
+
+const describeCosts = ([request, connection, event, idle]: readonly string[]): string =>
+  `${request?.replace(/ .*/, '')} µs per request, ${connection} µs per new connection, ${event} µs per event, ${idle} KiB per idle connection`;
 
 interface Target {
   readonly url: string;
@@ -408,7 +413,7 @@ const residentKiB = (pid: number): number => (readProcessState(pid)?.residentMiB
 
 try {
   const token = await tokenOfRobot();
-  const chosen = process.argv.slice(2).map((argument) => argument.split('=') as [string, string]);
+  const chosen = args.map((argument) => argument.split('=') as [string, string]);
   console.log(
     '| | request µs | new connection µs | event µs | KiB per idle connection | failed while one drains | failed while one stands still, seconds of them |',
   );

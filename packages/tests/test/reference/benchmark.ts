@@ -37,8 +37,8 @@ interface Measurement {
 }
 
 /**
- * bench/measured.json: figures of other commands, each with its date. `npm run bench -- definitions --save` writes those of
- * definitions; what programs in packages/tests/bench print is copied by hand.
+ * bench/measured.json: figures of other commands, each with its date. `npm run bench -- definitions --save` and `-- sizing
+ * --save` write theirs; the others are copied from what the commands print.
  */
 interface Measured {
   readonly machine: string;
@@ -205,5 +205,22 @@ export function featuresChart(): string {
     ),
     unit: '×',
     digits: 3,
+  });
+}
+
+/** Resident memory of a replica by what it holds. */
+export function memoryChart(): string {
+  const rows = readMeasured().sizing.flatMap(({ part, measured = '' }) => {
+    const [, objects] = /^replica: ([\d,]+ objects of [\d,]+ bytes)$/.exec(part) ?? [];
+    const [, mebibytes = ''] = /^([\d,]+) MiB/.exec(measured) ?? [];
+    return objects === undefined ? [] : [{ name: objects, value: Number(mebibytes.replaceAll(',', '')) }];
+  });
+  return barChart({
+    title: 'Resident memory of a replica',
+    subtitle: 'MiB, logarithmic; docs/scaling.md has the table and its command',
+    ticks: [1, 10, 100, 1_000, 10_000],
+    bars: rows.map((row): Bar => ({ ...row, isGood: true })),
+    unit: '',
+    digits: 4,
   });
 }

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { argv } from 'node:process';
 import { fileURLToPath } from 'node:url';
-import { benchmarkChart, benchmarksPage, featuresChart, readme, scalingPage } from './benchmark.ts';
+import { benchmarkChart, benchmarksPage, featuresChart, memoryChart, readme, scalingPage } from './benchmark.ts';
 import { configurationPage } from './configuration-page.ts';
 import { apiDifferencesPage } from './conformance.ts';
 import { flagsPage } from './flags-page.ts';
@@ -19,6 +19,7 @@ export const pages: Readonly<Record<string, () => string>> = {
   'docs/messages.md': messagesPage,
   'docs/images/benchmark.svg': benchmarkChart,
   'docs/images/features.svg': featuresChart,
+  'docs/images/memory-by-objects.svg': memoryChart,
   'docs/benchmarks.md': benchmarksPage,
   'docs/scaling.md': scalingPage,
   'docs/api-differences.md': apiDifferencesPage,
