@@ -6,7 +6,7 @@ import { requestHttps } from '@cluster-apiserver/testkit/https-request';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type ComposeProcesses, type Identity, startComposeProcesses } from './compose-processes.ts';
 import { describeIf } from '../describe-if.ts';
-import { http1Transport, type OpenWatch } from '../watch/open-watch.ts';
+import { http1Transport, type OpenWatch } from '@cluster-apiserver/testkit/open-watch';
 
 // Replicas behind the load balancer of docker-compose.yml: any replica can serve any request, and a response of one is
 // valid at all others.
