@@ -237,24 +237,6 @@ export async function send(served: Served, protocol: Protocol, sent: Sent = {}):
   };
 }
 
-/** A frame of a WebSocket as a client sends it. */
-export function clientFrame(
-  opcode: number,
-  payload: Buffer,
-  { last = true, masked = true }: { readonly last?: boolean; readonly masked?: boolean } = {},
-): Buffer {
-  const { length } = payload;
-  const lengthBytes = length < 126 ? 0 : length < 65_536 ? 2 : 8;
-  const head = Buffer.alloc(2 + lengthBytes);
-  head[0] = (last ? 0x80 : 0) | opcode;
-  head[1] = (masked ? 0x80 : 0) | (lengthBytes === 0 ? length : lengthBytes === 2 ? 126 : 127);
-  if (lengthBytes === 2) head.writeUInt16BE(length, 2);
-  if (lengthBytes === 8) head.writeBigUInt64BE(BigInt(length), 2);
-  if (!masked) return Buffer.concat([head, payload]);
-  const mask = Buffer.from([0x12, 0x34, 0x56, 0x78]);
-  return Buffer.concat([head, mask, payload.map((byte, at) => byte ^ (mask[at % 4] as number))]);
-}
-
 export const text = (body: string, status = 200): ApiResponse => ({
   status,
   headers: { 'Content-Type': 'text/plain' },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { requireValue } from '@cluster-apiserver/base';
 import { array, assert, boolean, integer, nat, oneof, property, tuple, uint8Array } from 'fast-check';
-import { clientFrame } from '../../../test/listener.ts';
+import { clientFrame } from '@cluster-apiserver/testkit/web-socket-frames';
 import { ClientFrameReader, messageBytesMax, type ClientMessage } from './client-frames.ts';
 
 const text = (length: number, more: object = {}): Buffer => clientFrame(0x1, Buffer.alloc(length, 'a'), more);
