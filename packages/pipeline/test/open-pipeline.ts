@@ -3,10 +3,12 @@
  */
 import { type Clock, type Random, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { createAdmission, type Authorizer } from '@cluster-apiserver/gates';
-import type { Kind } from '@cluster-apiserver/model/kind';
+import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
 import type { Resource, ServedApi } from '@cluster-apiserver/registry';
 import { openTestRegistry } from '../../registry/test/open-test-registry.ts';
+import type { JsonResponse, ResponseBody } from '@cluster-apiserver/testkit/json-response';
 import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
+import { readWhole } from '../src/body-source.ts';
 import type { ChainOptions } from '../src/chain.ts';
 import type { ApiRequest, ApiResponse, Handler } from '../src/exchange.ts';
 import { createServedVersions } from '../src/served-versions.ts';
@@ -28,6 +30,13 @@ export interface OpenPipeline {
   readonly handle: Handler<ApiRequest>;
   /** Sends a request without a socket. */
   ask(method: string, target: string, message?: Message): Promise<ApiResponse>;
+  /** Sends an object as JSON, or a text of this type, and parses the response. */
+  askJson<Body extends KubeObject = ResponseBody>(
+    method: string,
+    target: string,
+    body?: object | string | Buffer,
+    type?: string,
+  ): Promise<JsonResponse<Body>>;
   readonly api: ServedApi;
   readonly resources: readonly Resource[];
   /** The endpoints of all kinds. */
@@ -136,10 +145,23 @@ export async function openPipeline({
       onEnd: () => {},
       takeTurnsAs: () => {},
     });
+  const askJson: OpenPipeline['askJson'] = async (method, target, body = '', type = 'application/json') => {
+    const sent = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
+    const response = await ask(method, target, { body: sent, headers: { 'content-type': type } });
+    return {
+      status: response.status,
+      warnings: [response.headers['warning'] ?? []].flat(),
+      body: JSON.parse(await textOf(response)),
+    };
+  };
   const close = async (): Promise<void> => {
     await registry.cache.close();
     store.close();
   };
   const endpoints = [...resources.map(({ served }) => served), ...routeOptions.reviews].flatMap(endpointsOf);
-  return { handle, ask, api: registry.api, resources, endpoints, store, reportedErrors, codes, close };
+  return { handle, ask, askJson, api: registry.api, resources, endpoints, store, reportedErrors, codes, close };
 }
+
+/** The whole body of a response. */
+export const bytesOf = ({ body }: ApiResponse): Promise<Buffer> => readWhole(body ?? '');
+export const textOf = async (response: ApiResponse): Promise<string> => (await bytesOf(response)).toString();

@@ -4,13 +4,14 @@ import { kinds } from '@cluster-apiserver/kinds';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { until } from '@cluster-apiserver/testkit/until';
-import { type ApiResponse, type TestServer, serveKinds } from './serve-kinds.ts';
+import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
+import { type TestServer, serveKinds } from './serve-kinds.ts';
 
 const all = '/api/v1/namespaces';
 const accountsIn = (namespace: string): string => `${all}/${namespace}/serviceaccounts`;
 const account = (name: string, metadata: object = {}): KubeObject => ({ metadata: { name, ...metadata } });
 const mergePatch = 'application/merge-patch+json';
-const uidOf = ({ body }: ApiResponse): string | undefined => body.metadata.uid;
+const uidOf = ({ body }: JsonResponse): string | undefined => body.metadata.uid;
 
 let etcd: RealEtcd;
 beforeAll(async () => {

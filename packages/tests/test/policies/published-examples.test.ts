@@ -2,7 +2,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { defineKind, type Kind } from '@cluster-apiserver/model/kind';
 import { jsonField, int32, list, object, type Schema, string } from '@cluster-apiserver/model/schema';
-import { openPolicyServer, type PolicyAnswer, type PolicyServer, registration } from './policy-server.ts';
+import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
+import { openPolicyServer, type PolicyServer, registration } from './policy-server.ts';
 
 const strings: Schema = { type: 'map', values: string };
 const container = object(
@@ -87,12 +88,12 @@ const onPods = {
 const validate = async (spec: object, binding?: object): Promise<void> =>
   void ends.push(await server.enforce('validating', { ...onDeployments, ...spec }, binding));
 
-const deploy = (namespace: string, spec: object, metadata: object = {}): Promise<PolicyAnswer> =>
+const deploy = (namespace: string, spec: object, metadata: object = {}): Promise<JsonResponse> =>
   server.request('POST', `/apis/apps/v1/namespaces/${namespace}/deployments?dryRun=All`, {
     metadata: { name: 'web', ...metadata },
     spec,
   });
-const summaryOf = ({ status, body }: PolicyAnswer): string =>
+const summaryOf = ({ status, body }: JsonResponse): string =>
   status < 300 ? 'admitted' : `${body.reason}: ${(body.message ?? '').replace(/^.*?denied request: /s, '')}`;
 
 describe('a limit of replicas', () => {
