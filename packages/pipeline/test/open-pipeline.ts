@@ -24,6 +24,9 @@ export interface PipelineOptions {
   readonly chain?: Partial<ChainOptions>;
   readonly routes?: Partial<RouteOptions>;
   readonly watchMeasures?: WatchMeasures;
+  readonly store?: ReturnType<typeof memoryStore>;
+  /** By default longer than any test, also for clocks that are advanced. */
+  readonly requestTimeoutMs?: number;
 }
 
 export interface OpenPipeline {
@@ -51,12 +54,11 @@ export interface OpenPipeline {
 
 interface Message {
   readonly body?: string | Buffer;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string | undefined>>;
   readonly isWebSocket?: boolean;
+  /** What a listener would do otherwise. */
+  readonly request?: Partial<ApiRequest>;
 }
-
-/** Longer than any test, also for clocks that are advanced. */
-const requestTimeoutMs = 3_600_000;
 
 export async function openPipeline({
   kinds,
@@ -65,6 +67,8 @@ export async function openPipeline({
   chain: stages,
   routes: answers,
   watchMeasures = { begin: () => ({ countSent: () => {}, countStalled: () => {}, end: () => {} }) },
+  store = memoryStore(clock),
+  requestTimeoutMs = 3_600_000,
 }: PipelineOptions): Promise<OpenPipeline> {
   // Loaded late, since a test may have replaced modules.
   const [
@@ -83,7 +87,6 @@ export async function openPipeline({
   const reportedErrors: unknown[] = [];
   const codes: number[] = [];
   const random = seededRandom(2);
-  const store = memoryStore(clock);
   const report = (error: unknown): void => void reportedErrors.push(error);
   const registry = openTestRegistry(kinds, store, clock, chooses);
   const { resources } = registry.api;
@@ -127,14 +130,17 @@ export async function openPipeline({
   const ask = async (
     method: string,
     target: string,
-    { body, headers = {}, isWebSocket = false }: Message = {},
+    { body, headers = {}, isWebSocket = false, request }: Message = {},
   ): Promise<ApiResponse> =>
     handle({
       method,
       target,
       header: (name) => headers[name],
       headerLines: (name) => (headers[name] === undefined ? [] : [headers[name]]),
-      headersFrom: (prefix) => Object.entries(headers).filter(([name]) => name.startsWith(prefix)),
+      headersFrom: (prefix) =>
+        Object.entries(headers).flatMap(([name, value]) =>
+          value !== undefined && name.startsWith(prefix) ? [[name, value]] : [],
+        ),
       clientCertificates: [],
       isWebSocket,
       body: async () => (typeof body === 'string' ? Buffer.from(body) : (body ?? Buffer.alloc(0))),
@@ -144,6 +150,7 @@ export async function openPipeline({
       isAborted: false,
       onEnd: () => {},
       takeTurnsAs: () => {},
+      ...request,
     });
   const askJson: OpenPipeline['askJson'] = async (method, target, body = '', type = 'application/json') => {
     const sent = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
