@@ -51,6 +51,8 @@ export interface TestServerOptions {
   readonly errorsExpected?: boolean;
   /** For a server that cannot write yet. By default, the server is returned once the default roles exist. */
   readonly withoutDefaultRoles?: boolean;
+  /** What is closed after the server, or if it does not start. */
+  readonly cleanup?: CleanupStack;
 }
 
 const token = 'secret';
@@ -66,9 +68,9 @@ export async function serveKinds(
     etcd: running,
     errorsExpected = false,
     withoutDefaultRoles = false,
+    cleanup = new CleanupStack(),
   }: TestServerOptions = {},
 ): Promise<TestServer> {
-  const cleanup = new CleanupStack();
   const encryption = more.find((flag) => flag.startsWith(`${encryptionFlag}=`));
   const searchesForCanary = encryption !== undefined && encryption !== withoutEncryption;
   const etcd = running ?? (await startEtcd({ encrypted: searchesForCanary }));
