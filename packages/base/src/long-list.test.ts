@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { LongList } from './index.ts';
 
-test('items are in order of insertion, and each is deleted once', () => {
+test('a LongList has its items in order of insertion, and deletes each once', () => {
   const list = new LongList<string>();
   const entries = ['a', 'b', 'c', 'b'].map((item) => list.add(item));
   const [, second] = entries as [never, (typeof entries)[0]];

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { ShortList } from './index.ts';
 
-test('items are in order of insertion, and each is deleted once', () => {
+test('a ShortList has its items in order of insertion, and deletes each once', () => {
   const list = new ShortList<string>();
   for (const item of ['a', 'b', 'c']) list.add(item);
   list.delete('b');
@@ -10,7 +10,7 @@ test('items are in order of insertion, and each is deleted once', () => {
   expect(list.size).toBe(2);
 });
 
-test('all items are visited that were there at first', () => {
+test('a ShortList that changes during a visit visits the items that it had at first', () => {
   const list = new ShortList<string>();
   for (const item of ['a', 'b', 'c']) list.add(item);
   const visited: string[] = [];

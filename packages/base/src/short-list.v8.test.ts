@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { promotedBytes } from '@cluster-apiserver/testkit/garbage';
 import { ShortList } from './index.ts';
 
-test('items that came and went are not promoted by V8', () => {
+test('items that a ShortList has deleted are not promoted by V8', () => {
   const itemNumbers = 1_000;
   const itemsPerStep = 100;
   const steps = 20;

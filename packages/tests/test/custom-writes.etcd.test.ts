@@ -93,7 +93,7 @@ describe('A version with a status beside the stored version without one', () => 
     expect(stored).toMatchObject({ status: 200, body: { status: { bulbs: 2 } } });
   });
 
-  test('applies nothing else through it', async () => {
+  test('applies nothing but the status through the subresource', async () => {
     await create('v1', { spec: { bulbs: 1 } });
     const query = `${lamps('v2')}/${name}/status?fieldManager=applier`;
     const body = lamp('v2', { spec: { bulbs: 5 }, status: { bulbs: 2 } });

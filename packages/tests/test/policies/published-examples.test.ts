@@ -147,7 +147,7 @@ describe('a limit of replicas', () => {
     expect(summaryOf(await deploy(namespace, { replicas }))).toBe(expected);
   });
 
-  test('with null parameters by default', async () => {
+  test('has null parameters by default', async () => {
     const validations = [
       { expression: 'params != null', message: 'params missing but required to bind to this policy' },
     ];
@@ -446,7 +446,7 @@ describe('on service accounts, events, namespaces and roles', () => {
     expect(summaryOf(await server.request('POST', `${path}?dryRun=All`, object))).toBe(expected);
   });
 
-  test('immutable fields, and objects that cannot be deleted', async () => {
+  test('a policy can make fields immutable, and forbid the deletion of objects', async () => {
     await server.request('POST', accounts, { metadata: { name: 'fixed' }, automountServiceAccountToken: false });
     await validate({
       ...rule('serviceaccounts', ['UPDATE', 'DELETE']),
