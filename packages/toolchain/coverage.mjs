@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { listTests, runJest, withoutLeaks } from './jest.mjs';
 import { cache, main, root } from './project.mjs';
-import { measuringTests, workers } from './test-plan.mjs';
+import { measuringTests, v8Tests, workers } from './test-plan.mjs';
 import { excludeFiles, provisionTestTools } from './test-tools.mjs';
 
 const folder = path.join(cache, 'coverage');
@@ -14,7 +14,7 @@ const listedMax = 15;
 await main(async (patterns) => {
   const { tools } = await provisionTestTools(patterns);
   const { failed } = await runJest({ ...tools, nodeFlags: [withoutLeaks] }, patterns, [
-    ...[`--maxWorkers=${workers}`, ...excludeFiles(measuringTests)],
+    ...[`--maxWorkers=${workers}`, ...excludeFiles([...measuringTests, v8Tests])],
     // Jest's runtime counts what each test file runs; the native one would share its counters between files.
     `--env=${path.join(root, 'packages', 'toolchain', 'isolated-environment.mjs')}`,
     ...['--coverage', '--coverageProvider=v8', '--coverageReporters=json-summary', `--coverageDirectory=${folder}`],

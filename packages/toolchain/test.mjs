@@ -8,9 +8,10 @@ import path from 'node:path';
 import { wasInterrupted } from './child.mjs';
 import { runConformance } from './recorded-cases.mjs';
 import { describeEtcd } from './etcd.mjs';
+import { findTests } from './full-counts.mjs';
 import { reportFailures, reportSkipped, reportSlowest, runJest, sumResults } from './jest.mjs';
 import { cache, Failure, main, root } from './project.mjs';
-import { groups, mayRepeat, measuringRows, measuringTests, onlyWithFaults, workers } from './test-plan.mjs';
+import { groups, mayRepeat, measuringRows, measuringTests, onlyWithFaults, v8Tests, workers } from './test-plan.mjs';
 import { excludeFiles, provisionTestTools } from './test-tools.mjs';
 import { nextChange } from './watch-sources.mjs';
 
@@ -26,7 +27,7 @@ const requiresTools = Boolean(process.env.REQUIRE_TOOLS);
 const usage = `usage: npm test [-- PATTERN … [OPTION …]]
 
 Without arguments all tests, and the recorded conversations with kube-apiserver. A PATTERN is a regular expression over
-paths of test files; --group=unit|etcd|cluster|alone [--shard=1/2] runs a part of them. With either, OPTIONs of Jest can follow, such as -t NAME, -u or --seed=NUMBER. --watch runs the tests again
+paths of test files; --group=unit|etcd|cluster|alone|v8 [--shard=1/2] runs a part of them. With either, OPTIONs of Jest can follow, such as -t NAME, -u or --seed=NUMBER. --watch runs the tests again
 after each change; --inspect-brk[=PORT] waits for a debugger.`;
 
 await main(async (args) => {
@@ -89,7 +90,7 @@ async function requireFreePort(port) {
  */
 async function runAll() {
   const { tools, etcd, missing } = await provisionTestTools();
-  const others = [...measuringTests, ...onlyWithFaults];
+  const others = [...measuringTests, ...onlyWithFaults, v8Tests];
   console.log(`The tests run on ${describeEtcd(etcd)}, those of each file in the order of the seed ${seed}.`);
   const parallel = await phase('parallel tests', () =>
     runGroup(tools, [], [`--maxWorkers=${workers}`, ...excludeFiles(others)]),
@@ -103,6 +104,7 @@ async function runAll() {
   const runs = [parallel, ...alone];
   const tests = sumResults(runs);
   tests.skipped.push(...onlyWithFaults.map(() => 'files that only npm run faults runs'));
+  tests.skipped.push(...findTests([v8Tests]).map(() => 'files that only npm test -- --group=v8 runs'));
   requireTools(tests, missing);
   const failures = tests.files.filter(({ failed }) => failed > 0);
   if (!mayRepeat(failures)) return report(tests, [conformance]);

@@ -2,9 +2,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
-import https from 'node:https';
 import os from 'node:os';
 import path from 'node:path';
+import { type ClientResponse, requestOnce } from '@cluster-apiserver/testkit/api-client';
 import { until } from '@cluster-apiserver/testkit/until';
 import { builtLauncher } from '@cluster-apiserver/testkit/built-launcher';
 import { type Home, getHome } from './home.ts';
@@ -63,15 +63,15 @@ describe('a running cluster', () => {
     const accounts = `${front.url}/api/v1/namespaces/team-a/serviceaccounts`;
     expect(await statusOf(home, accounts, { metadata: { name: 'signed-for' } })).toBe(201);
     const asked = await answerOf(home, `${accounts}/signed-for/token`, {});
-    const { token } = (JSON.parse(asked?.text ?? '') as { status: { token: string } }).status;
+    const { token } = (JSON.parse(asked?.body ?? '') as { status: { token: string } }).status;
     const whoami = '/apis/authentication.k8s.io/v1/selfsubjectreviews';
     for (const { url } of [front, ...replicas])
       expect(await answerOf(home, `${url}${whoami}`, {}, token)).toMatchObject({
         status: 201,
-        text: expect.stringContaining('system:serviceaccount:team-a:signed-for'),
+        body: expect.stringContaining('system:serviceaccount:team-a:signed-for'),
       });
     const keys = await answerOf(home, `${front.url}/.well-known/openid-configuration`, undefined, token);
-    expect(JSON.parse(keys?.text ?? '')).toMatchObject({ jwks_uri: `${front.url}/openid/v1/jwks` });
+    expect(JSON.parse(keys?.body ?? '')).toMatchObject({ jwks_uri: `${front.url}/openid/v1/jwks` });
   });
 
   test('has a developer user with rights in the namespace default only', async () => {
@@ -274,21 +274,8 @@ function answerOf(
   url: string,
   body?: object,
   token = fs.readFileSync(home.adminToken, 'utf8'),
-): Promise<{ readonly status: number | undefined; readonly text: string } | undefined> {
-  return new Promise((resolve) => {
-    const authorization = `Bearer ${token}`;
-    const request = https.request(url, {
-      method: body ? 'POST' : 'GET',
-      agent: false,
-      ca: fs.readFileSync(home.ca),
-      headers: { authorization, 'content-type': 'application/json' },
-    });
-    request.on('response', (response) => {
-      let text = '';
-      response.on('data', (part) => (text += part));
-      response.on('close', () => resolve({ status: response.statusCode, text }));
-    });
-    request.on('error', () => resolve(undefined));
-    request.end(body && JSON.stringify(body));
-  });
+): Promise<ClientResponse | undefined> {
+  const options = body ? { body } : {};
+  const access = { ca: fs.readFileSync(home.ca), token };
+  return requestOnce(url, access, body ? 'POST' : 'GET', '', options).catch(() => undefined);
 }

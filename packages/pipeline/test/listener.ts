@@ -1,8 +1,10 @@
 import { once } from 'node:events';
+import type { IncomingHttpHeaders } from 'node:http';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect as connectHttp2 } from 'node:http2';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { type Clock, systemClock, systemRandom } from '@cluster-apiserver/base';
 import { createSelfSigned } from '@cluster-apiserver/certificates';
+import type { HttpsResponse } from '@cluster-apiserver/testkit/https-request';
 import { preface, settings } from '@cluster-apiserver/testkit/http2-frames';
 import { afterEach, expect } from '@jest/globals';
 import {
@@ -183,24 +185,25 @@ export async function rawClient(port: number, protocol: string): Promise<RawClie
   };
 }
 
-export interface Http2Answer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, unknown>>;
-  readonly body: Buffer;
-}
-
-export function http2Answer(stream: ClientHttp2Stream): Promise<Http2Answer> {
+export function http2Answer(stream: ClientHttp2Stream): Promise<HttpsResponse> {
   return new Promise((resolve, reject) => {
-    let headers: Record<string, unknown> = {};
+    let headers: IncomingHttpHeaders = {};
     const pieces: Buffer[] = [];
-    stream.on('response', (received) => (headers = received as never));
+    stream.on('response', (received) => (headers = received));
     stream.on('data', (piece: Buffer) => pieces.push(piece));
-    stream.on('end', () => resolve({ status: Number(headers[':status']), headers, body: Buffer.concat(pieces) }));
+    stream.on('end', () => resolve(responseOf(Number(headers[':status']), headers, Buffer.concat(pieces))));
     stream.on('error', reject);
     stream.on('aborted', () => reject(new Error('aborted')));
     stream.on('close', () => reject(new Error(`closed with ${stream.rstCode}`)));
   });
 }
+
+const responseOf = (status: number, headers: IncomingHttpHeaders, bytes: Buffer): HttpsResponse => ({
+  status,
+  headers,
+  bytes,
+  text: bytes.toString(),
+});
 
 export const protocols = ['HTTP/1.1', 'HTTP/2'] as const;
 export type Protocol = (typeof protocols)[number];
@@ -213,7 +216,7 @@ export interface Sent {
 }
 
 /** One request over either protocol, on a connection of its own. */
-export async function send(served: Served, protocol: Protocol, sent: Sent = {}): Promise<Http2Answer> {
+export async function send(served: Served, protocol: Protocol, sent: Sent = {}): Promise<HttpsResponse> {
   const { method = 'GET', target = '/', headers = {}, body } = sent;
   if (protocol === 'HTTP/2') {
     const stream = served.http2().request({ ...headers, ':method': method, ':path': target }, { endStream: !body });
@@ -228,31 +231,12 @@ export async function send(served: Served, protocol: Protocol, sent: Sent = {}):
   const received = await client.ended();
   const at = received.indexOf('\r\n\r\n');
   const [first = '', ...rest] = received.slice(0, at).split('\r\n');
-  return {
-    status: Number(first.split(' ')[1]),
-    headers: Object.fromEntries(
-      rest.map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 2)]),
-    ),
-    body: Buffer.from(received.slice(at + 4), 'latin1'),
-  };
-}
-
-/** A frame of a WebSocket as a client sends it. */
-export function clientFrame(
-  opcode: number,
-  payload: Buffer,
-  { last = true, masked = true }: { readonly last?: boolean; readonly masked?: boolean } = {},
-): Buffer {
-  const { length } = payload;
-  const lengthBytes = length < 126 ? 0 : length < 65_536 ? 2 : 8;
-  const head = Buffer.alloc(2 + lengthBytes);
-  head[0] = (last ? 0x80 : 0) | opcode;
-  head[1] = (masked ? 0x80 : 0) | (lengthBytes === 0 ? length : lengthBytes === 2 ? 126 : 127);
-  if (lengthBytes === 2) head.writeUInt16BE(length, 2);
-  if (lengthBytes === 8) head.writeBigUInt64BE(BigInt(length), 2);
-  if (!masked) return Buffer.concat([head, payload]);
-  const mask = Buffer.from([0x12, 0x34, 0x56, 0x78]);
-  return Buffer.concat([head, mask, payload.map((byte, at) => byte ^ (mask[at % 4] as number))]);
+  const fields = rest.map((line) => [
+    line.slice(0, line.indexOf(':')).toLowerCase(),
+    line.slice(line.indexOf(':') + 2),
+  ]);
+  const bytes = Buffer.from(received.slice(at + 4), 'latin1');
+  return responseOf(Number(first.split(' ')[1]), Object.fromEntries(fields), bytes);
 }
 
 export const text = (body: string, status = 200): ApiResponse => ({

@@ -3,10 +3,12 @@
  */
 import { type Clock, type Random, seededRandom, systemClock } from '@cluster-apiserver/base';
 import { createAdmission, type Authorizer } from '@cluster-apiserver/gates';
-import type { Kind } from '@cluster-apiserver/model/kind';
+import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
 import type { Resource, ServedApi } from '@cluster-apiserver/registry';
 import { openTestRegistry } from '../../registry/test/open-test-registry.ts';
+import type { JsonResponse, ResponseBody } from '@cluster-apiserver/testkit/json-response';
 import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
+import { readWhole } from '../src/body-source.ts';
 import type { ChainOptions } from '../src/chain.ts';
 import type { ApiRequest, ApiResponse, Handler } from '../src/exchange.ts';
 import { createServedVersions } from '../src/served-versions.ts';
@@ -22,12 +24,22 @@ export interface PipelineOptions {
   readonly chain?: Partial<ChainOptions>;
   readonly routes?: Partial<RouteOptions>;
   readonly watchMeasures?: WatchMeasures;
+  readonly store?: ReturnType<typeof memoryStore>;
+  /** By default longer than any test, also for clocks that are advanced. */
+  readonly requestTimeoutMs?: number;
 }
 
 export interface OpenPipeline {
   readonly handle: Handler<ApiRequest>;
   /** Sends a request without a socket. */
   ask(method: string, target: string, message?: Message): Promise<ApiResponse>;
+  /** Sends an object as JSON, or a text of this type, and parses the response. */
+  askJson<Body extends KubeObject = ResponseBody>(
+    method: string,
+    target: string,
+    body?: object | string | Buffer,
+    type?: string,
+  ): Promise<JsonResponse<Body>>;
   readonly api: ServedApi;
   readonly resources: readonly Resource[];
   /** The endpoints of all kinds. */
@@ -42,12 +54,11 @@ export interface OpenPipeline {
 
 interface Message {
   readonly body?: string | Buffer;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string | undefined>>;
   readonly isWebSocket?: boolean;
+  /** What a listener would do otherwise. */
+  readonly request?: Partial<ApiRequest>;
 }
-
-/** Longer than any test, also for clocks that are advanced. */
-const requestTimeoutMs = 3_600_000;
 
 export async function openPipeline({
   kinds,
@@ -56,6 +67,8 @@ export async function openPipeline({
   chain: stages,
   routes: answers,
   watchMeasures = { begin: () => ({ countSent: () => {}, countStalled: () => {}, end: () => {} }) },
+  store = memoryStore(clock),
+  requestTimeoutMs = 3_600_000,
 }: PipelineOptions): Promise<OpenPipeline> {
   // Loaded late, since a test may have replaced modules.
   const [
@@ -74,7 +87,6 @@ export async function openPipeline({
   const reportedErrors: unknown[] = [];
   const codes: number[] = [];
   const random = seededRandom(2);
-  const store = memoryStore(clock);
   const report = (error: unknown): void => void reportedErrors.push(error);
   const registry = openTestRegistry(kinds, store, clock, chooses);
   const { resources } = registry.api;
@@ -118,14 +130,17 @@ export async function openPipeline({
   const ask = async (
     method: string,
     target: string,
-    { body, headers = {}, isWebSocket = false }: Message = {},
+    { body, headers = {}, isWebSocket = false, request }: Message = {},
   ): Promise<ApiResponse> =>
     handle({
       method,
       target,
       header: (name) => headers[name],
       headerLines: (name) => (headers[name] === undefined ? [] : [headers[name]]),
-      headersFrom: (prefix) => Object.entries(headers).filter(([name]) => name.startsWith(prefix)),
+      headersFrom: (prefix) =>
+        Object.entries(headers).flatMap(([name, value]) =>
+          value !== undefined && name.startsWith(prefix) ? [[name, value]] : [],
+        ),
       clientCertificates: [],
       isWebSocket,
       body: async () => (typeof body === 'string' ? Buffer.from(body) : (body ?? Buffer.alloc(0))),
@@ -135,11 +150,25 @@ export async function openPipeline({
       isAborted: false,
       onEnd: () => {},
       takeTurnsAs: () => {},
+      ...request,
     });
+  const askJson: OpenPipeline['askJson'] = async (method, target, body = '', type = 'application/json') => {
+    const sent = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
+    const response = await ask(method, target, { body: sent, headers: { 'content-type': type } });
+    return {
+      status: response.status,
+      warnings: [response.headers['warning'] ?? []].flat(),
+      body: JSON.parse(await textOf(response)),
+    };
+  };
   const close = async (): Promise<void> => {
     await registry.cache.close();
     store.close();
   };
   const endpoints = [...resources.map(({ served }) => served), ...routeOptions.reviews].flatMap(endpointsOf);
-  return { handle, ask, api: registry.api, resources, endpoints, store, reportedErrors, codes, close };
+  return { handle, ask, askJson, api: registry.api, resources, endpoints, store, reportedErrors, codes, close };
 }
+
+/** The whole body of a response. */
+export const bytesOf = ({ body }: ApiResponse): Promise<Buffer> => readWhole(body ?? '');
+export const textOf = async (response: ApiResponse): Promise<string> => (await bytesOf(response)).toString();

@@ -1,27 +1,16 @@
 /** The whole pipeline without a socket, over a store in memory, with users of different rights. */
 import { createAdmission, createSimpleLimits, type Authorizer } from '@cluster-apiserver/gates';
 import { afterEach, beforeEach } from '@jest/globals';
-import { type Call, End, onAbort, seededRandom, systemClock, awaitWithin } from '@cluster-apiserver/base';
+import { type Call, End, onAbort, seededRandom, systemClock as clock, awaitWithin } from '@cluster-apiserver/base';
 import type { AccessAttributes } from '@cluster-apiserver/model';
-import type { Registry } from '@cluster-apiserver/registry';
-import { openTestRegistry } from '../../registry/test/open-test-registry.ts';
-import { type FollowedStore } from '@cluster-apiserver/storage';
 import { memoryStore } from '@cluster-apiserver/testkit/memory-store';
+import { type OpenPipeline, openPipeline } from './open-pipeline.ts';
 import { recorder } from './recorder.ts';
 import { noteKind, robotKind } from './robots.ts';
-import { buildHandlerChain } from '../src/chain.ts';
 import { createNonResourceRouter } from '../src/non-resource/router.ts';
-import {
-  type ApiRequest,
-  type ApiResponse,
-  BodyTooLargeError,
-  type ExchangeEnd,
-  type Handler,
-} from '../src/exchange.ts';
+import { type ApiResponse, BodyTooLargeError, type ExchangeEnd } from '../src/exchange.ts';
 import { readWhole } from '../src/body-source.ts';
-import { OpenWatches } from '../src/handlers/open-watches.ts';
 import { textResponse } from '../src/responses.ts';
-import { createRouter } from '../src/router.ts';
 
 /** The pipeline of one test, and what its parts recorded. */
 export interface TestPipeline {
@@ -73,8 +62,7 @@ const users: Record<string, { name: string; groups: string[] }> = {
 
 /** Starts a pipeline before each test of the file and closes it afterwards. */
 export function usePipeline(): TestPipeline {
-  let registry: Registry;
-  let handle: Handler<ApiRequest>;
+  let pipeline: OpenPipeline;
   const state = {
     reportedErrors: [] as unknown[],
     counted: [] as { verb: string; code: number }[],
@@ -88,9 +76,8 @@ export function usePipeline(): TestPipeline {
       ask('POST', robots, { body: JSON.stringify({ metadata: { name }, ...fields }) }),
   };
 
-  beforeEach(() => {
+  beforeEach(async () => {
     Object.assign(state, {
-      reportedErrors: [],
       counted: [],
       bodiesRead: 0,
       asked: [],
@@ -98,15 +85,7 @@ export function usePipeline(): TestPipeline {
       gone: new AbortController(),
       isStorageSilent: false,
     });
-    const clock = systemClock;
-    const random = seededRandom(7);
     const store = memoryStore(clock);
-    const silenceable: FollowedStore = {
-      ...store,
-      readLatestRevision: (call) => (state.isStorageSilent ? new Promise(() => {}) : store.readLatestRevision(call)),
-    };
-    registry = openTestRegistry([robotKind, noteKind], silenceable, clock, random);
-    const { api } = registry;
     const authorizer: Authorizer = {
       authorize: (attributes, call) => {
         state.asked.push({ attributes, call });
@@ -119,13 +98,15 @@ export function usePipeline(): TestPipeline {
         return { verdict: 'noOpinion', reason: 'no rule' };
       },
     };
-    handle = buildHandlerChain(
-      {
-        clock,
-        random,
-        find: ({ group, version, plural }) => api.byPath(group, version, plural)?.served,
-        requestTimeoutMs: 1000,
-        allowedOrigin: () => false,
+    pipeline = await openPipeline({
+      kinds: [robotKind, noteKind],
+      random: seededRandom(7),
+      requestTimeoutMs: 1000,
+      store: {
+        ...store,
+        readLatestRevision: (call) => (state.isStorageSilent ? new Promise(() => {}) : store.readLatestRevision(call)),
+      },
+      chain: {
         authenticator: {
           authenticate: (credentials, call) =>
             credentials.header('authorization') === 'slow'
@@ -141,87 +122,53 @@ export function usePipeline(): TestPipeline {
             ),
         },
         limits: { control: createSimpleLimits(clock, { readOnly: 400, mutating: 200 }), seatsOf: () => 1 },
-        inFlightMeasures: { used: () => {}, rejected: () => {}, refused: () => {} },
-        requestLog: { logsAll: false, ended: () => {} },
         measures: {
           record: ({ request, info, code }) => void state.counted.push({ verb: info?.verb || request.method, code }),
         },
-        report: (error) => void state.reportedErrors.push(error),
-        reportRejection: () => {},
       },
-      createRouter({
-        api,
-        reviews: [],
-        clock,
+      routes: {
         checks: { admission: createAdmission([]), authorizer },
         deleteCollectionWorkers: 2,
-        watchLimits: {
-          clock,
-          random,
-          minRequestTimeoutMs: 1000,
-          report: (error) => void state.reportedErrors.push(error),
-          openWatches: new OpenWatches({ clock, maxPerUser: 0, reportStalled: () => {} }),
-          measures: { begin: () => ({ countSent: () => {}, countStalled: () => {}, end: () => {} }) },
-        },
         nonResourceRouter: createNonResourceRouter({
           '/hello': ({ auditId }) => textResponse(auditId, 200, 'hello'),
           '/broken/:part': () => {
             throw new TypeError('an internal error of this test');
           },
         }),
-      }),
-    );
+      },
+    });
+    state.reportedErrors = pipeline.reportedErrors;
   });
 
-  afterEach(() => registry.cache.close());
+  afterEach(() => pipeline.close());
 
-  async function ask(method: string, target: string, { body, headers = {} }: Message = {}): Promise<Answer> {
-    const all: Record<string, string | undefined> = { authorization: 'master', ...headers };
+  async function ask(method: string, target: string, { body = '', headers = {} }: Message = {}): Promise<Answer> {
+    const { signal } = state.gone;
     const end = new End<ExchangeEnd>();
-    onAbort(state.gone.signal, () => end.reach({ outcome: 'aborted', bodyBytes: 0 }));
-    const request: ApiRequest = {
-      method,
-      target,
-      header: (name) => all[name],
-      headerLines: (name) => (all[name] === undefined ? [] : [all[name]]),
-      clientCertificates: [],
-      headersFrom: (prefix) =>
-        Object.entries(all).flatMap(([name, value]) =>
-          value !== undefined && name.startsWith(prefix) ? [[name, value]] : [],
-        ),
-      body: async (limit) => {
-        state.bodiesRead++;
-        const bytes = Buffer.from((body ?? '') as string);
-        if (bytes.length > limit) throw new BodyTooLargeError(limit);
-        return bytes;
+    onAbort(signal, () => end.reach({ outcome: 'aborted', bodyBytes: 0 }));
+    const response = await pipeline.ask(method, target, {
+      headers: { authorization: 'master', ...headers },
+      request: {
+        body: async (limit) => {
+          state.bodiesRead++;
+          const sent = Buffer.from(body as string);
+          if (sent.length > limit) throw new BodyTooLargeError(limit);
+          return sent;
+        },
+        signal,
+        isAborted: signal.aborted,
+        onEnd: (listener) => end.subscribe(listener),
       },
-      isWebSocket: false,
-      remoteAddress: '127.0.0.1',
-      protocol: 'HTTP/1.1',
-      signal: state.gone.signal,
-      isAborted: state.gone.signal.aborted,
-      onEnd: (listener) => end.subscribe(listener),
-      takeTurnsAs: () => {},
-    };
-    const response: ApiResponse = await handle(request);
-    const bytes = await bytesIn(response.body);
+    });
+    const bytes = response.body === undefined ? undefined : await readWhole(response.body);
     if (bytes) end.reach({ outcome: 'complete', bodyBytes: bytes.length });
     return {
       ...response,
       bytes,
       text: bytes?.toString() ?? '',
-      json: () =>
-        JSON.parse(bytes?.toString() ?? '') as {
-          message: string;
-          reason: string;
-          metadata: Record<string, unknown>;
-          items: { metadata: { name: string } }[];
-        },
+      json: () => JSON.parse(bytes?.toString() ?? '') as ReturnType<Answer['json']>,
     };
   }
 
   return state;
 }
-
-const bytesIn = async (body: ApiResponse['body']): Promise<Buffer | undefined> =>
-  body === undefined ? undefined : readWhole(body);

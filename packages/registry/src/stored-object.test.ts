@@ -4,7 +4,6 @@ import { defineKind, type KubeObject } from '@cluster-apiserver/model/kind';
 import { revision } from '@cluster-apiserver/storage';
 import { robotKind } from '../test/robot-kind.ts';
 import { readStored, type StoredObject, WrittenValue } from './stored-object.ts';
-import { isInternalized } from '@cluster-apiserver/testkit/garbage';
 
 const metadata = { name: 'marvin', namespace: 'ship', uid: '5f0c3a52-0000-4000-8000-000000000000' };
 
@@ -32,16 +31,6 @@ test('an own write at another place is refused like its bytes', () => {
   const stored = { key: '/registry/robots/ship/zaphod', value, revision: revision(7), stale: false };
   const own = { ...stored, source: new WrittenValue(robotKind, object) };
   for (const read of [stored, own]) expect(() => readStored(robotKind, read, 'ship/zaphod')).toThrow();
-});
-
-test.each([false, true])('label values are not in the string table of V8, written by this replica: %s', (isOwn) => {
-  const own = { kind: 'Robot', apiVersion: 'v1', metadata: { ...metadata, labels: { number: '12345' } } };
-  const value = bytesOf(encodeStored(own));
-  const stored = { key: '/registry/robots/ship/marvin', value, revision: revision(7), stale: false };
-  const source = new WrittenValue(robotKind, JSON.parse(value.toString()) as KubeObject);
-  const { labels } = readStored(robotKind, isOwn ? { ...stored, source } : stored, 'ship/marvin');
-  expect(labels).toEqual({ number: '12345' });
-  expect(isInternalized(labels?.['number'] ?? '')).toBe(false);
 });
 
 test('a stored form of its own decides what is written, and what a stored value is served as', () => {

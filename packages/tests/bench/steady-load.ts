@@ -15,7 +15,7 @@ import { startCluster } from '@cluster-apiserver/testkit/cluster';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { type Client, type Credentials, http1Client, requireSuccess } from '@cluster-apiserver/testkit/api-client';
 import { readProcessState } from '../test/hostile/server-process.ts';
-import { http2Transport } from '../test/watch/open-watch.ts';
+import { http2Transport } from '@cluster-apiserver/testkit/open-watch';
 
 const [minutes = 30, percent = 80] = process.argv.slice(2).map(Number);
 const objects = 1_000;

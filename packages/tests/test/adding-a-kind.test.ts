@@ -6,10 +6,10 @@ import { kinds } from '@cluster-apiserver/kinds';
 import { encodeProtobuf, parseProtobuf } from '@cluster-apiserver/model/codec';
 import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
 import type { JsonSchema } from '@cluster-apiserver/model/schema';
-import { type ApiResponse, discoveryRoutes, openApiRoutes, type VersionInfo } from '@cluster-apiserver/pipeline';
+import { discoveryRoutes, openApiRoutes, type VersionInfo } from '@cluster-apiserver/pipeline';
 import { services } from '../../kinds/test/services.ts';
 import { askDocuments } from '../../pipeline/test/ask-documents.ts';
-import { type OpenPipeline, openPipeline } from '../../pipeline/test/open-pipeline.ts';
+import { bytesOf, type OpenPipeline, openPipeline } from '../../pipeline/test/open-pipeline.ts';
 import { textBundle } from './declared-kinds/text-bundle.ts';
 import { role } from './declared-kinds/role.ts';
 
@@ -24,42 +24,19 @@ const served = [...kinds(services), textBundle, role];
 const protobuf = 'application/vnd.kubernetes.protobuf';
 
 let api: OpenPipeline;
+let ask: OpenPipeline['askJson'];
 beforeAll(async () => {
   api = await openPipeline({ kinds: served });
+  ask = api.askJson;
 });
 afterAll(async () => {
   expect(api.reportedErrors).toEqual([]);
   await api.close();
 });
 
-interface Answer<T extends KubeObject> {
-  readonly status: number;
-  readonly body: T;
-}
-
-async function ask<T extends KubeObject = KubeObject>(
-  method: string,
-  path: string,
-  body?: object | string,
-  type = 'application/json',
-): Promise<Answer<T>> {
-  const text = typeof body === 'object' ? JSON.stringify(body) : body;
-  const headers = { 'content-type': type };
-  const response = await api.ask(method, path, { headers, ...(text !== undefined && { body: text }) });
-  return { status: response.status, body: JSON.parse(bytesOf(response).toString()) as T };
-}
-
 async function askRaw(method: string, path: string, accept: string, body?: Buffer): Promise<Buffer> {
   const headers = { accept, ...(body && { 'content-type': protobuf }) };
   return bytesOf(await api.ask(method, path, { headers, ...(body && { body }) }));
-}
-
-function bytesOf({ body }: ApiResponse): Buffer {
-  if (typeof body === 'string') return Buffer.from(body, 'latin1');
-  if (Buffer.isBuffer(body)) return body;
-  // A list that is joined at once, in one piece.
-  const piece = body?.next(1_000_000, (bytes) => Buffer.alloc(bytes));
-  return Buffer.isBuffer(piece) ? piece : Buffer.alloc(0);
 }
 
 const cases: readonly (readonly [string, Kind, string, object])[] = [

@@ -9,7 +9,8 @@ import { kinds } from '@cluster-apiserver/kinds';
 import { defineKind, type Kind } from '@cluster-apiserver/model/kind';
 import { jsonField, int32, string } from '@cluster-apiserver/model/schema';
 import { until } from '@cluster-apiserver/testkit/until';
-import { type ApiResponse, type TestServer, serveKinds } from './serve-kinds.ts';
+import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
+import { type TestServer, serveKinds } from './serve-kinds.ts';
 
 const color = { color: jsonField(string, 'What light it gives.') };
 
@@ -51,8 +52,8 @@ async function others(): Promise<readonly number[]> {
   return statuses;
 }
 
-const get = (path: string): Promise<ApiResponse> => server.request('GET', path);
-const create = (path: string, object: object): Promise<ApiResponse> => server.request('POST', path, object);
+const get = (path: string): Promise<JsonResponse> => server.request('GET', path);
+const create = (path: string, object: object): Promise<JsonResponse> => server.request('POST', path, object);
 const statusOf = (path: string): Promise<number> => server.statusOf('GET', path);
 const etagOf = async (path: string): Promise<unknown> => {
   const response = await server.open('GET', path);
@@ -184,7 +185,7 @@ test('objects that were stored in another version are read in the new one, and w
 
   const kind = defineKind({ ...named, version: 'v2', fields: shade, otherVersions: [v1] });
   // Requests wait while the objects are loaded again.
-  const asked: Promise<ApiResponse>[] = [];
+  const asked: Promise<JsonResponse>[] = [];
   const replaceWhileAsked = async (by: Kind): Promise<void> => {
     const replaced = server.api.replace(by);
     while (!server.api.isLoading) await Promise.resolve();
@@ -230,7 +231,7 @@ test('the garbage collector treats owners and dependents of a kind as present un
   const group = 'owners.example';
   const kind = lampOf(group);
   await server.api.add(kind);
-  const ownedBy = ({ body: { metadata } }: ApiResponse, more: object = {}): object => ({
+  const ownedBy = ({ body: { metadata } }: JsonResponse, more: object = {}): object => ({
     ownerReferences: [{ apiVersion: `${group}/v1`, kind: 'Lamp', name: metadata.name, uid: metadata.uid, ...more }],
   });
   const owner = await create(lampsIn(group), lamp('owner'));
@@ -303,7 +304,7 @@ test('a policy finds its parameters once their kind is served, and fails closed 
   await create('/api/v1/namespaces', { metadata: { name: 'params' } });
   expect(await create(`${registration}/validatingadmissionpolicies`, policy)).toMatchObject({ status: 201 });
   expect(await create(`${registration}/validatingadmissionpolicybindings`, binding)).toMatchObject({ status: 201 });
-  const dryRun = (name: string): Promise<ApiResponse> =>
+  const dryRun = (name: string): Promise<JsonResponse> =>
     create('/api/v1/namespaces/params/serviceaccounts?dryRun=All', lamp(name));
   const unknown = { status: 422, body: { message: expect.stringContaining('failed to find resource') } };
   expect(await dryRun('blue')).toMatchObject(unknown);

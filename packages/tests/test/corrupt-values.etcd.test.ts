@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '@cluster-apiserver/testkit/until';
 import { putRaw } from '@cluster-apiserver/testkit/etcd-gateway';
-import { type ApiResponse, type TestServer, serveKinds } from './serve-kinds.ts';
+import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
+import { type TestServer, serveKinds } from './serve-kinds.ts';
 
 let server: TestServer;
 beforeAll(async () => {
@@ -20,9 +21,9 @@ test('a page is served unless it contains an unreadable object', async () => {
   const server = await serveKinds(kinds, { errorsExpected: true });
   for (const namespace of ['a', 'b', 'c', 'd', 'e'])
     await server.request('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: 'x' } });
-  const namesIn = ({ body }: ApiResponse): (string | undefined)[] | undefined =>
+  const namesIn = ({ body }: JsonResponse): (string | undefined)[] | undefined =>
     body.items?.map(({ metadata }) => metadata.namespace);
-  const listPage = (limit: number, from?: string): Promise<ApiResponse> =>
+  const listPage = (limit: number, from?: string): Promise<JsonResponse> =>
     server.request('GET', `${all}?limit=${limit}${from ? `&continue=${from}` : ''}`);
   const [first, second] = [await listPage(1), await listPage(2)];
   const behind = await listPage(3);
@@ -37,7 +38,7 @@ test('a page is served unless it contains an unreadable object', async () => {
   expect(namesIn(await listPage(2))).toEqual(['a', 'b']);
   expect((await listPage(3)).status).toBe(500);
   // The first page's snapshot is older than the change.
-  const continueOf = ({ body }: ApiResponse): string | undefined => body.metadata['continue' as never];
+  const continueOf = ({ body }: JsonResponse): string | undefined => body.metadata['continue' as never];
   expect(namesIn(await listPage(1, continueOf(first)))).toEqual(['b']);
   expect(namesIn(await listPage(1, continueOf(second)))).toEqual(['c']);
   expect(namesIn(await listPage(2, continueOf(behind)))).toEqual(['d', 'e']);

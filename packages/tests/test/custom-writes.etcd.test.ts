@@ -4,7 +4,8 @@ import { kinds } from '@cluster-apiserver/kinds';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { requestHttps } from '@cluster-apiserver/testkit/https-request';
 import { until } from '@cluster-apiserver/testkit/until';
-import { type ApiResponse, serveKinds, type TestServer } from './serve-kinds.ts';
+import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
+import { serveKinds, type TestServer } from './serve-kinds.ts';
 
 const group = 'workshop.example';
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
@@ -62,16 +63,16 @@ const lamp = (version: string, fields: object): object => ({
   ...fields,
 });
 
-const create = (version: string, fields: object): Promise<ApiResponse> =>
+const create = (version: string, fields: object): Promise<JsonResponse> =>
   server.request('POST', `${lamps(version)}?fieldManager=creator`, lamp(version, fields));
-const apply = (version: string, fields: object, manager = 'applier', query = ''): Promise<ApiResponse> =>
+const apply = (version: string, fields: object, manager = 'applier', query = ''): Promise<JsonResponse> =>
   server.request(
     'PATCH',
     `${lamps(version)}/${name}?fieldManager=${manager}${query}`,
     lamp(version, fields),
     'application/apply-patch+yaml',
   );
-const merge = (version: string, fields: object, path = ''): Promise<ApiResponse> =>
+const merge = (version: string, fields: object, path = ''): Promise<JsonResponse> =>
   server.request(
     'PATCH',
     `${lamps(version)}/${name}${path}?fieldManager=merger`,
@@ -92,7 +93,7 @@ describe('A version with a status beside the stored version without one', () => 
     expect(stored).toMatchObject({ status: 200, body: { status: { bulbs: 2 } } });
   });
 
-  test('applies nothing else through it', async () => {
+  test('applies nothing but the status through the subresource', async () => {
     await create('v1', { spec: { bulbs: 1 } });
     const query = `${lamps('v2')}/${name}/status?fieldManager=applier`;
     const body = lamp('v2', { spec: { bulbs: 5 }, status: { bulbs: 2 } });

@@ -5,9 +5,9 @@ import { openHttps } from '@cluster-apiserver/testkit/https-request';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
 import { type AuditedServer, type AuditEvent, policyOf, serveAudited } from './audit/audited-server.ts';
 import { lampDefinition } from './custom-sample.ts';
-import type { ApiResponse } from './serve-kinds.ts';
 
 const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const lamps = '/apis/workshop.example/v1/namespaces/team/lamps';
@@ -35,7 +35,7 @@ afterAll(async () => {
   await etcd.stop();
 });
 
-const request = (...args: Parameters<AuditedServer['server']['request']>): Promise<ApiResponse> =>
+const request = (...args: Parameters<AuditedServer['server']['request']>): Promise<JsonResponse> =>
   audited.server.request(...args);
 
 const statusOf = (path: string): Promise<number> => audited.server.statusOf('GET', path);

@@ -8,7 +8,8 @@ import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { reclaimSpace } from '@cluster-apiserver/testkit/etcd-gateway';
-import { type ApiResponse, type TestServer, serveKinds } from './serve-kinds.ts';
+import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
+import { type TestServer, serveKinds } from './serve-kinds.ts';
 
 const quotaBytes = 8 * 1024 * 1024;
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
@@ -26,7 +27,7 @@ afterAll(async () => {
 });
 
 const large = (name: string): object => ({ metadata: { name, annotations: { large: 'x'.repeat(200_000) } } });
-const create = (name: string): Promise<ApiResponse> => server.request('POST', accounts, large(name));
+const create = (name: string): Promise<JsonResponse> => server.request('POST', accounts, large(name));
 const readText = async (path: string): Promise<readonly [status: number, text: string]> => {
   const response = await server.open('GET', path);
   let text = '';

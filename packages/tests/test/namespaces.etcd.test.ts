@@ -4,13 +4,14 @@ import { kinds } from '@cluster-apiserver/kinds';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { until } from '@cluster-apiserver/testkit/until';
-import { type ApiResponse, type TestServer, serveKinds } from './serve-kinds.ts';
+import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
+import { type TestServer, serveKinds } from './serve-kinds.ts';
 
 const all = '/api/v1/namespaces';
 const accountsIn = (namespace: string): string => `${all}/${namespace}/serviceaccounts`;
 const account = (name: string, metadata: object = {}): KubeObject => ({ metadata: { name, ...metadata } });
 const mergePatch = 'application/merge-patch+json';
-const uidOf = ({ body }: ApiResponse): string | undefined => body.metadata.uid;
+const uidOf = ({ body }: JsonResponse): string | undefined => body.metadata.uid;
 
 let etcd: RealEtcd;
 beforeAll(async () => {
@@ -59,7 +60,7 @@ describe('a server with auto-provisioned namespaces', () => {
     expect(await server.request('POST', all, given)).toMatchObject({ status: 409, body: { reason: 'AlreadyExists' } });
   });
 
-  test('its name is a DNS label, given or generated', async () => {
+  test('the name of a namespace is a DNS label, given or generated', async () => {
     for (const name of ['a.b', 'UPPER', 'a'.repeat(64)])
       expect(await server.request('POST', all, { metadata: { name } })).toMatchObject({
         status: 422,
@@ -94,7 +95,7 @@ describe('a server with auto-provisioned namespaces', () => {
     expect(rest.body.items?.map(({ metadata }) => metadata.name)).toContain(name);
   });
 
-  test('a write of the object changes neither its finalizers nor its status', async () => {
+  test('a write of a namespace changes neither its finalizers nor its status', async () => {
     const name = uniqueName();
     const { body } = await server.request('POST', all, { metadata: { name } });
     const replaced = await server.request('PUT', `${all}/${name}`, {
@@ -121,7 +122,7 @@ describe('a server with auto-provisioned namespaces', () => {
     expect(JSON.stringify(applied.body.metadata.managedFields)).not.toContain('f:status');
   });
 
-  test('each subresource changes only its part', async () => {
+  test('each subresource of a namespace changes only its part', async () => {
     const name = uniqueName();
     const { body } = await server.request('POST', all, { metadata: { name } });
     const condition = { type: 'Quiet', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' };
@@ -162,7 +163,7 @@ describe('a server with auto-provisioned namespaces', () => {
       });
   });
 
-  test('unsupported operations are rejected', async () => {
+  test('unsupported operations on namespaces are rejected', async () => {
     expect(await server.request('DELETE', all)).toMatchObject({ status: 405 });
     expect(await server.request('GET', `${all}/a/namespaces`)).toMatchObject({ status: 404 });
     expect(await server.request('GET', `${all}/a/namespaces/a`)).toMatchObject({ status: 404 });
@@ -184,7 +185,7 @@ describe('a server with auto-provisioned namespaces', () => {
     }
   });
 
-  test('the first object provisions its namespace once, before itself', async () => {
+  test('the first object in a namespace provisions it once, before itself', async () => {
     const namespace = uniqueName();
     const created = await Promise.all(
       Array.from({ length: 40 }, (_, at) =>
@@ -268,7 +269,7 @@ describe('a server with auto-provisioned namespaces', () => {
     expect(await server.request('POST', accountsIn(namespace), account('a'))).toMatchObject({ status: 201 });
   });
 
-  test('a deletion deletes all of its objects, then the namespace', async () => {
+  test('the deletion of a namespace deletes all of its objects, then the namespace', async () => {
     const namespace = uniqueName();
     const about = { involvedObject: { namespace } };
     for (let at = 0; at < 30; at++) {
@@ -373,7 +374,7 @@ describe('a server with auto-provisioned namespaces', () => {
     expect(await server.request('GET', `${accountsIn(namespace)}/kept`)).toMatchObject({ status: 200 });
   });
 
-  test('it can own objects in any namespace, which are garbage collected after it', async () => {
+  test('a namespace can own objects in any namespace, which are garbage collected after it', async () => {
     const [name, elsewhere] = [uniqueName(), uniqueName()];
     const { body } = await server.request('POST', all, { metadata: { name } });
     const owner = { apiVersion: 'v1', kind: 'Namespace', name, uid: body.metadata.uid };

@@ -3,11 +3,12 @@ import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { basename, dirname } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { type JsonResponse, readJson } from '@cluster-apiserver/testkit/json-response';
 import { openHttps } from '@cluster-apiserver/testkit/https-request';
 import { CleanupStack, systemClock as clock, systemRandom } from '@cluster-apiserver/base';
 import { mastersGroup } from '@cluster-apiserver/gates';
 import type { KindServices } from '@cluster-apiserver/kinds';
-import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
+import type { Kind } from '@cluster-apiserver/model/kind';
 import { listen } from '@cluster-apiserver/pipeline';
 import { assemble, auditFiles, parseFlags, type Server, type Environment } from '@cluster-apiserver/server';
 import { http2Connect, kmsV1Service, kmsV2Service } from '@cluster-apiserver/storage';
@@ -26,7 +27,7 @@ export interface TestServer {
   readonly token: string;
   /** Sends a request as administrator and returns the response when its headers have arrived. */
   open(method: string, path: string, body?: object | string, type?: string): Promise<IncomingMessage>;
-  request(method: string, path: string, body?: object | string, type?: string): Promise<ApiResponse>;
+  request(method: string, path: string, body?: object | string, type?: string): Promise<JsonResponse>;
   /** Of a response that may be no JSON. */
   statusOf(method: string, path: string, body?: object): Promise<number>;
   metricsPage(): Promise<string>;
@@ -50,13 +51,8 @@ export interface TestServerOptions {
   readonly errorsExpected?: boolean;
   /** For a server that cannot write yet. By default, the server is returned once the default roles exist. */
   readonly withoutDefaultRoles?: boolean;
-}
-
-export interface ApiResponse {
-  readonly status: number;
-  readonly warnings: readonly string[];
-  /** An object, a list or a Status. */
-  readonly body: KubeObject & { readonly items?: readonly KubeObject[] };
+  /** What is closed after the server, or if it does not start. */
+  readonly cleanup?: CleanupStack;
 }
 
 const token = 'secret';
@@ -72,9 +68,9 @@ export async function serveKinds(
     etcd: running,
     errorsExpected = false,
     withoutDefaultRoles = false,
+    cleanup = new CleanupStack(),
   }: TestServerOptions = {},
 ): Promise<TestServer> {
-  const cleanup = new CleanupStack();
   const encryption = more.find((flag) => flag.startsWith(`${encryptionFlag}=`));
   const searchesForCanary = encryption !== undefined && encryption !== withoutEncryption;
   const etcd = running ?? (await startEtcd({ encrypted: searchesForCanary }));
@@ -160,11 +156,7 @@ export async function serveKinds(
     certificate,
     token,
     open,
-    request: async (...request) => {
-      const response = await open(...request);
-      const warnings = response.headersDistinct.warning ?? [];
-      return { status: response.statusCode ?? 0, warnings, body: JSON.parse(await text(response)) };
-    },
+    request: async (...request) => readJson(await open(...request)),
     statusOf,
     metricsPage: async () => text(await open('GET', '/metrics')),
     write: files.write,

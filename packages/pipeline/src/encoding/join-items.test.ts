@@ -1,5 +1,4 @@
 import { expect, test } from '@jest/globals';
-import { promotedBytes } from '@cluster-apiserver/testkit/garbage';
 import { JoinedItems, joinShortItems } from './join-items.ts';
 
 const prefix = '{"kind":"Robot","apiVersion":"v1",';
@@ -23,15 +22,4 @@ test.each([0, 1, 2, 30])('%d items are joined unchanged, however small the piece
     expect(JSON.parse(whole.toString())).toEqual(expected);
     expect(joinShortItems('{"kind":"RobotList","items":[', items, prefix.length, ']}\n')).toBe(whole.toString());
   }
-});
-
-test('lists that were sent are not promoted by V8', () => {
-  const steps = 50;
-  const items = itemsOf(900);
-  const join = (): number => {
-    const joined = new JoinedItems('[', [...items], prefix.length, ']');
-    return joined.next(joined.length, Buffer.allocUnsafe)?.length ?? 0;
-  };
-  const bytesPerReference = 8;
-  expect(promotedBytes(steps, join)).toBeLessThan((steps * items.length * bytesPerReference) / 2);
 });

@@ -127,7 +127,7 @@ describe('draining', () => {
     await untilTurned(() => goaways.length > 0);
     expect(goaways[0]).toEqual([0, 2 ** 31 - 1]);
     answers[0]?.();
-    expect((await first).body.toString()).toBe('answer');
+    expect((await first).text).toBe('answer');
     await drained;
   });
 

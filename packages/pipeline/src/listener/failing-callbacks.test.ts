@@ -138,7 +138,7 @@ describe('an exception in one connection', () => {
     await untilTurned(() => served.reports.length >= 2);
     await expectServed(served);
     slow[0]?.();
-    expect((await waiting).body.toString()).toBe('slow');
+    expect((await waiting).text).toBe('slow');
   });
 
   // Every dependency of a listener may fail in any of its callbacks.

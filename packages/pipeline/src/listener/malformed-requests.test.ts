@@ -134,7 +134,7 @@ describe('ambiguous messages', () => {
   test('over HTTP/2 CONNECT is refused with a Status', async () => {
     const served = await serve(() => text('seen'));
     const answer = await http2Answer(served.http2().request({ ':method': 'CONNECT', ':authority': 'a' }));
-    expect([answer.status, JSON.parse(answer.body.toString()).code]).toEqual([405, 405]);
+    expect([answer.status, JSON.parse(answer.text).code]).toEqual([405, 405]);
   });
 
   test.each([

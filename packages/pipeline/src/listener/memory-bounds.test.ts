@@ -184,7 +184,7 @@ describe('memory', () => {
       clock.advance(limits.sweepMs);
       return counted.includes('cut off memory');
     });
-    expect((await large).body.length).toBe(1_000_000);
+    expect((await large).bytes.length).toBe(1_000_000);
     await expectServed(served);
     const cutOff = counted.filter((what) => what === 'cut off memory').length * piece;
     // Only half of the memory is freed.

@@ -25,7 +25,7 @@ describe('a listener', () => {
     expect(await nameSeen(served)).toBe('first');
     served.listener.useCertificate(await certificateFor('second'));
     expect(await nameSeen(served)).toBe('second');
-    expect((await http2Answer(session.request({ ':path': '/' }))).body.toString()).toBe('served');
+    expect((await http2Answer(session.request({ ':path': '/' }))).text).toBe('served');
   });
 
   test.each(['TLSv1', 'TLSv1.1'])('refuses %s', async (version) => {

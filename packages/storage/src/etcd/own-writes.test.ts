@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { callUntil } from '@cluster-apiserver/base';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
-import { promotedBytes } from '@cluster-apiserver/testkit/garbage';
 import { untilTurned } from '@cluster-apiserver/testkit/until';
 import type { EtcdClient } from './client.ts';
 import { History } from './history.ts';
@@ -160,22 +159,4 @@ test('without a feed, after a gap and in another history nothing is proven', asy
   history.replace('revision', { clusterId: 1, revision: 3 });
   await expect(own.prove(replaced, 9, call)).rejects.toMatchObject({ name: 'StorageUnavailableError' });
   expect(own.note('/a', 9, first)).toBeUndefined();
-});
-
-test('objects of delivered writes are not promoted by V8', () => {
-  const sourceNumbers = 1_000;
-  const writesPerStep = 100;
-  const steps = 20;
-  const { own } = open();
-  let last = '/';
-  const write = (step: number): void => {
-    for (let i = 0; i < writesPerStep; i++) {
-      const key = `/${step}/${i}`;
-      const numbers = Array.from({ length: sourceNumbers }, (_, at) => at + 0.5);
-      own.end(own.begin({ ...create(1), key, content: { value, source: { numbers } } }), true);
-      own.note(last, 2, first);
-      last = key;
-    }
-  };
-  expect(promotedBytes(steps, write)).toBeLessThan((steps * writesPerStep * sourceNumbers * 8) / 20);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { seededRandom } from '@cluster-apiserver/base';
+import { array, assert, asyncProperty, constantFrom, nat, option, record } from 'fast-check';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
 import { countReachable } from '@cluster-apiserver/testkit/garbage';
 import { call, collectionsOf, contents, useWatchCache } from '../../test/use-watch-cache.ts';
@@ -10,26 +10,37 @@ const cached = useWatchCache();
 
 test('every past state in the window can be read, and found by its index terms', async () => {
   const [a] = collectionsOf(cached.open());
-  const states = new Map<Revision, string[]>();
-  const model = new Map<string, string>();
-  const random = seededRandom(5);
-  for (let n = 0; n < 300; n++) {
-    const key = String(random.below(20));
-    const gone = model.has(key) && random.below(3) === 0;
-    const at = gone ? await cached.remove(`/r/a/${key}`) : await cached.put(`/r/a/${key}`, `t${n % 7}`);
-    if (gone) model.delete(key);
-    else model.set(key, `t${n % 7}`);
-    states.set(at, [...model].map(([name, text]) => `${name}=${text}`).sort());
-  }
-  await a.waitUntilFresh(undefined, call);
-  for (const [at, state] of states) {
-    expect((await contents(a, at))?.sort()).toEqual(state);
-    for (let term = 0; term < 7; term++) {
-      const found: string[] = [];
-      (await a.viewAt(at))?.terms.get(`t${term}`)?.items.visit('', ({ key, text }) => found.push(`${key}=${text}`) > 0);
-      expect(found.sort()).toEqual(state.filter((item) => item.endsWith(`=t${term}`)));
-    }
-  }
+  const terms = Array.from({ length: 7 }, (_, n) => `t${n}`);
+  const change = record({
+    key: nat(19).map(String),
+    // Undefined removes the key, if it is there.
+    text: option(constantFrom(...terms), { freq: 3, nil: undefined }),
+  });
+  await assert(
+    asyncProperty(array(change, { maxLength: 300, size: 'max' }), async (changes) => {
+      const states = new Map<Revision, string[]>();
+      const model = new Map<string, string>();
+      for (const { key, text } of changes) {
+        if (text === undefined && !model.has(key)) continue;
+        const at = text === undefined ? await cached.remove(`/r/a/${key}`) : await cached.put(`/r/a/${key}`, text);
+        if (text === undefined) model.delete(key);
+        else model.set(key, text);
+        states.set(at, [...model].map(([name, value]) => `${name}=${value}`).sort());
+      }
+      await a.waitUntilFresh(undefined, call);
+      for (const [at, state] of states) {
+        expect((await contents(a, at))?.sort()).toEqual(state);
+        for (const term of terms) {
+          const found: string[] = [];
+          const { items } = (await a.viewAt(at))?.terms.get(term) ?? {};
+          items?.visit('', ({ key, text }) => found.push(`${key}=${text}`) > 0);
+          expect(found.sort()).toEqual(state.filter((item) => item.endsWith(`=${term}`)));
+        }
+      }
+      for (const key of model.keys()) await cached.remove(`/r/a/${key}`);
+    }),
+    { numRuns: 6, seed: 5 },
+  );
 });
 
 test('a past state that is read again is not made again', async () => {

@@ -8,7 +8,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
-import { type ApiResponse, type TestServer, serveKinds } from '../serve-kinds.ts';
+import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 import {
   type AdmissionWebhooks,
   deleteWebhookConfigurations,
@@ -34,7 +35,7 @@ const accounts = '/api/v1/namespaces/default/serviceaccounts';
 const merge = 'application/merge-patch+json';
 let run = 0;
 const uniqueName = (): string => `name-${++run}`;
-const create = (name = uniqueName()): Promise<ApiResponse> => server.request('POST', accounts, { metadata: { name } });
+const create = (name = uniqueName()): Promise<JsonResponse> => server.request('POST', accounts, { metadata: { name } });
 
 const rules = [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['serviceaccounts'] }];
 /** Selects no namespace, so that policies and webhooks that are only stored do not affect requests. */
@@ -140,7 +141,7 @@ describe('should support API operations', () => {
     expect((await server.request('GET', selected)).body.items).toEqual([]);
 
     /** Retries conflicts, as clients do: another controller may write at the same time. */
-    async function retryConflicts(update: () => Promise<ApiResponse>): Promise<ApiResponse> {
+    async function retryConflicts(update: () => Promise<JsonResponse>): Promise<JsonResponse> {
       const answer = await update();
       if (answer.status !== 409) return answer;
       const { resourceVersion } = (await server.request('GET', object)).body.metadata;
@@ -325,7 +326,8 @@ describe('AdmissionWebhook', () => {
   ] as const)('patching/updating a %s webhook should work', async (_, plural) => {
     const name = uniqueName();
     const answer = plural === validating ? denies : respondWithLabel('mutated');
-    const isAffected = ({ status, body }: ApiResponse): boolean => status !== 201 || body.metadata.labels !== undefined;
+    const isAffected = ({ status, body }: JsonResponse): boolean =>
+      status !== 201 || body.metadata.labels !== undefined;
     hooks.handlers.set('hook', answer);
     await registerWebhooks(server, plural, name, hooks.webhook('hook', { rules }));
     expect(isAffected(await create())).toBe(true);
@@ -423,7 +425,7 @@ describe('ValidatingAdmissionPolicy and MutatingAdmissionPolicy', () => {
     expect([policyStored.status, bindingStored.status]).toEqual([201, 201]);
     return name;
   }
-  const createIn = (namespace: string, body: object = {}): Promise<ApiResponse> =>
+  const createIn = (namespace: string, body: object = {}): Promise<JsonResponse> =>
     server.request('POST', `/api/v1/namespaces/${namespace}/serviceaccounts`, {
       metadata: { name: uniqueName() },
       ...body,

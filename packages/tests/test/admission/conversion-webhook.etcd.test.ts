@@ -186,9 +186,7 @@ const mergeLamp = (of: string, name: string, manager: string, content: object) =
 const ownersOf = async (name: string): Promise<object> => {
   const { body } = await server.request('GET', `${lamps('v1')}/${name}`);
   const owners = body.metadata.managedFields ?? [];
-  return Object.fromEntries(
-    owners.map(({ manager = '', apiVersion, fieldsV1 }) => [manager, { [apiVersion ?? '']: fieldsV1 }]),
-  );
+  return Object.fromEntries(owners.map(({ manager, apiVersion, fieldsV1 }) => [manager, { [apiVersion]: fieldsV1 }]));
 };
 const [v1, v2] = [`${group}/v1`, `${group}/v2`];
 

@@ -1,7 +1,8 @@
 /** A server and real admission webhooks behind TLS, shared by the tests of one file. */
 import { afterAll, afterEach, beforeEach } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
-import { type ApiResponse, serveKinds, type TestServer } from '../serve-kinds.ts';
+import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
+import { serveKinds, type TestServer } from '../serve-kinds.ts';
 import {
   type AdmissionWebhooks,
   base64,
@@ -21,7 +22,7 @@ export interface WebhookSuite {
   validating(...webhooks: object[]): Promise<void>;
   mutating(...webhooks: object[]): Promise<void>;
   /** Creates a service account; its name is generated unless `object` has metadata. */
-  create(object?: object, query?: string): Promise<ApiResponse>;
+  create(object?: object, query?: string): Promise<JsonResponse>;
   nextName(): string;
 }
 
@@ -58,7 +59,7 @@ export async function startWebhookSuite(): Promise<WebhookSuite> {
 }
 
 /** A Status without the members that every Status has. */
-export const statusOf = ({ body }: ApiResponse): object => ({
+export const statusOf = ({ body }: JsonResponse): object => ({
   ...body,
   kind: undefined,
   apiVersion: undefined,

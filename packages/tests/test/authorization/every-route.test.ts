@@ -2,7 +2,6 @@ import { systemClock } from '@cluster-apiserver/base';
 import { createAdmission, type Authorizer } from '@cluster-apiserver/gates';
 import { kinds, reviews } from '@cluster-apiserver/kinds';
 import type { AccessAttributes, UserInfo } from '@cluster-apiserver/model';
-import { bytesOf } from '@cluster-apiserver/model/codec';
 import {
   type ApiResponse,
   discoveryRoutes,
@@ -15,7 +14,7 @@ import {
 import { createHealth } from '@cluster-apiserver/telemetry';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { fixedRoutes } from '../../../pipeline/test/ask-documents.ts';
-import { type OpenPipeline, openPipeline } from '../../../pipeline/test/open-pipeline.ts';
+import { type OpenPipeline, openPipeline, textOf } from '../../../pipeline/test/open-pipeline.ts';
 import { lampKind } from '../custom-sample.ts';
 import { samples } from './samples.ts';
 
@@ -174,16 +173,7 @@ async function makeObject(
   expect([201, 409]).toContain(made.status);
   // The scale of an object has another form.
   const target = path.endsWith('/scale') ? `${object}/scale` : object;
-  return JSON.parse(textOf(await send({ method: 'GET', target }))) as object;
-}
-
-function textOf({ body }: ApiResponse): string {
-  if (typeof body === 'string') return Buffer.from(bytesOf(body)).toString();
-  if (Buffer.isBuffer(body)) return body.toString();
-  // A list that is joined at once, in one piece.
-  const piece = body?.next(1_000_000, (bytes) => Buffer.alloc(bytes));
-  if (Buffer.isBuffer(piece)) return piece.toString();
-  return '';
+  return JSON.parse(await textOf(await send({ method: 'GET', target }))) as object;
 }
 
 function requestOf(use: Use, place: ReturnType<typeof placeOf>, object: object | undefined): Request {
@@ -252,7 +242,7 @@ describe('Every route of the endpoint table', () => {
         const named = exist ? place : { namespace: place.namespace, name: `${place.name}-none` };
         const object = exist ? await makeObject(use, place) : { metadata: { name: named.name } };
         actAs(ann, () => false);
-        const answer = JSON.parse(textOf(await send(requestOf(use, named, object)))) as Record<string, unknown>;
+        const answer = JSON.parse(await textOf(await send(requestOf(use, named, object)))) as Record<string, unknown>;
         return JSON.parse(JSON.stringify(answer).replaceAll('-none', '')) as unknown;
       });
     const denials = await messages(true);
@@ -322,7 +312,7 @@ describe('A non-resource path', () => {
       actAs(ann, (one) => one !== permission);
       const refused = await send({ method, target: path });
       expect([method, refused.status]).toEqual([method, 403]);
-      expect(JSON.parse(textOf(refused))).toMatchObject({
+      expect(JSON.parse(await textOf(refused))).toMatchObject({
         message: `forbidden: User "ann" cannot ${method.toLowerCase()} path "${path}": no rule`,
         details: {},
       });
@@ -361,7 +351,7 @@ describe('Secondary effects of a request', () => {
     grant(permissionTo('patch', 'a'));
     const refused = await send(apply('a'));
     expect([refused.status, authorized]).toEqual([403, [permissionTo('patch', 'a'), permissionTo('create', 'a')]]);
-    expect(JSON.parse(textOf(refused))).toMatchObject({
+    expect(JSON.parse(await textOf(refused))).toMatchObject({
       message:
         'serviceaccounts "a" is forbidden: User "ann" cannot create resource "serviceaccounts" in API group "" in the namespace "besides": no rule',
     });
@@ -406,7 +396,7 @@ describe('Secondary effects of a request', () => {
     grant(permission);
     const refused = await send({ method, target });
     expect([refused.status, authorized]).toEqual([403, [permission, unsafe]]);
-    expect(JSON.parse(textOf(refused))).toMatchObject({
+    expect(JSON.parse(await textOf(refused))).toMatchObject({
       message: expect.stringContaining(
         'is forbidden: not permitted to do "unsafe-delete-ignore-read-errors", reason: no rule',
       ),

@@ -3,13 +3,14 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { type HttpsOptions, requestHttps } from '@cluster-apiserver/testkit/https-request';
+import { type HttpsResponse, openHttps, requestHttps } from '@cluster-apiserver/testkit/https-request';
+import { type JsonResponse, readJson } from '@cluster-apiserver/testkit/json-response';
 import { CleanupStack } from '@cluster-apiserver/base';
 import { until } from '@cluster-apiserver/testkit/until';
 import { etcdctl } from '@cluster-apiserver/testkit/etcd';
 import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { describeWithKubectl } from '../kubectl/kubectl.ts';
-import { isMap, root, type Value } from './chart-files.ts';
+import { root, type Value } from './chart-files.ts';
 import { describeWithHelm, find, type Manifest, release, render } from './helm.ts';
 import { type ContainerOptions, type RunningContainer, startContainer } from './kubelet.ts';
 import { containerOf } from './pods.ts';
@@ -217,32 +218,30 @@ describeWithHelm('the pods of a release', () => {
   }, limitMs);
   afterAll(() => cleanup.close(), limitMs);
 
-  /** Probes like a kubelet: without a credential and without verifying the certificate. */
-  const probe = async ({ port }: Replica, target: string): Promise<number> =>
-    (await send({ port, target, options: { rejectUnauthorized: false } })).status;
+  const urlOf = ({ port }: Replica, target: string): string => `https://localhost:${port}${target}`;
 
-  const request = (
+  /** Probes like a kubelet: without a credential and without verifying the certificate. */
+  const probe = async (replica: Replica, target: string): Promise<number> =>
+    (await requestHttps(urlOf(replica, target), { rejectUnauthorized: false })).status;
+
+  const request = async (
     replica: Replica,
     method: string,
     target: string,
     body?: object,
     token = adminToken,
-  ): Promise<Answer> =>
-    send({
-      port: replica.port,
-      target,
-      method,
-      body,
-      options: { ca, headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' } },
-    });
+  ): Promise<JsonResponse> => readJson(await openHttps(urlOf(replica, target), { method, body, ca, token }));
 
-  const configurationHash = async ({ port }: Replica): Promise<string | undefined> => {
-    const { text } = await requestHttps(`https://localhost:${port}/metrics`, { ca, token: adminToken });
+  const metricsPage = (replica: Replica, token = adminToken): Promise<HttpsResponse> =>
+    requestHttps(urlOf(replica, '/metrics'), { ca, token });
+
+  const configurationHash = async (replica: Replica): Promise<string | undefined> => {
+    const { text } = await metricsPage(replica);
     return /^apiserver_encryption_config_controller_last_config_info\{.* 1$/m.exec(text)?.[0];
   };
 
   const accounts = '/api/v1/namespaces/team/serviceaccounts';
-  const create = (replica: Replica, account: string): Promise<Answer> =>
+  const create = (replica: Replica, account: string): Promise<JsonResponse> =>
     request(replica, 'POST', accounts, { metadata: { name: account } });
 
   test('respond to the probes of their containers without a credential', async () => {
@@ -273,8 +272,8 @@ describeWithHelm('the pods of a release', () => {
     for (let page = 0; page === 0 || token !== ''; page += 1) {
       const replica = replicas[page % 2] as Replica; // one of two
       const { body } = await request(replica, 'GET', `${accounts}?limit=1&continue=${encodeURIComponent(token)}`);
-      names.push(...((body.items ?? []) as readonly Named[]).map(({ metadata }) => metadata.name));
-      token = String(body.metadata?.continue ?? '');
+      names.push(...(body.items ?? []).map(({ metadata }) => metadata.name));
+      token = body.metadata.continue ?? '';
     }
     expect(names).toEqual(expect.arrayContaining(['page-1', 'page-2', 'page-3']));
     expect(new Set(names).size).toBe(names.length);
@@ -293,7 +292,7 @@ describeWithHelm('the pods of a release', () => {
   test('serve metrics to the monitoring token, which has no other permission', async () => {
     const data = find(manifests, 'Secret', `${name}-tokens`).data as Readonly<Record<string, string>>;
     const token = Buffer.from(data['monitoring.token'] ?? '', 'base64').toString();
-    expect((await request(replicas[0], 'GET', '/metrics', undefined, token)).status).toBe(200);
+    expect((await metricsPage(replicas[0], token)).status).toBe(200);
     expect((await request(replicas[0], 'GET', accounts, undefined, token)).status).toBe(403);
   });
 
@@ -433,31 +432,4 @@ function serverEntryPoint(): readonly string[] {
   const program = path.join(root, 'packages', 'server', 'dist', 'main.js');
   const [firstLine = ''] = fs.readFileSync(program, 'utf8').split('\n', 1);
   return ['env', ...firstLine.replace('#!/usr/bin/env -S ', '').split(' '), program];
-}
-
-interface Named {
-  readonly metadata: { readonly name: string };
-}
-
-interface Answer {
-  readonly status: number;
-  readonly body: { readonly [field: string]: unknown } & { readonly metadata?: { readonly [field: string]: unknown } };
-}
-
-async function send({
-  port,
-  target,
-  method = 'GET',
-  body,
-  options,
-}: {
-  readonly port: number;
-  readonly target: string;
-  readonly method?: string;
-  readonly body?: object | undefined;
-  readonly options: HttpsOptions;
-}): Promise<Answer> {
-  const { status, text } = await requestHttps(`https://localhost:${port}${target}`, { method, body, ...options });
-  const parsed: unknown = text.startsWith('{') ? JSON.parse(text) : {};
-  return { status, body: isMap(parsed as Value) ? (parsed as Answer['body']) : {} };
 }

@@ -2,11 +2,12 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { loadAuthenticationConfiguration, loadEncryptionConfiguration } from '@cluster-apiserver/config';
 import { CleanupStack, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import tls from 'node:tls';
-import { requestHttps } from '@cluster-apiserver/testkit/https-request';
+import { openHttps } from '@cluster-apiserver/testkit/https-request';
+import { type JsonResponse, readJson } from '@cluster-apiserver/testkit/json-response';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type ComposeProcesses, type Identity, startComposeProcesses } from './compose-processes.ts';
 import { describeIf } from '../describe-if.ts';
-import { http1Transport, type OpenWatch } from '../watch/open-watch.ts';
+import { http1Transport, type OpenWatch } from '@cluster-apiserver/testkit/open-watch';
 
 // Replicas behind the load balancer of docker-compose.yml: any replica can serve any request, and a response of one is
 // valid at all others.
@@ -29,10 +30,7 @@ describeIf(process.env.HAPROXY_BIN !== undefined, 'behind the load balancer', 't
     method: string,
     path: string,
     { body, to = cluster.url, as = cluster.admin }: { body?: object; to?: string; as?: Identity } = {},
-  ): Promise<Answer> => {
-    const { status, text } = await requestHttps(`${to}${path}`, { method, ca: cluster.ca, ...as, body });
-    return { status, body: JSON.parse(text) as Answer['body'] };
-  };
+  ): Promise<JsonResponse> => readJson(await openHttps(`${to}${path}`, { method, ca: cluster.ca, ...as, body }));
   const create = (name: string, to?: string) =>
     send('POST', accounts, { body: { metadata: { name } }, ...(to !== undefined && { to }) });
 
@@ -104,13 +102,17 @@ describeIf(process.env.HAPROXY_BIN !== undefined, 'behind the load balancer', 't
     async () => {
       for (let i = 0; i < 40; i += 1) await create(`page-${i}`);
       const all = (await send('GET', accounts)).body.items?.map(({ metadata }) => metadata.name);
-      const pages: string[] = [];
+      const pages: (string | undefined)[] = [];
       let next: string | undefined = '';
       for (let page = 0; next !== undefined; page += 1) {
         const { url } = cluster.replicas[page % cluster.replicas.length] ?? { url: '' };
-        const { status, body }: Answer = await send('GET', `${accounts}?limit=7&continue=${encodeURIComponent(next)}`, {
-          to: url,
-        });
+        const { status, body }: JsonResponse = await send(
+          'GET',
+          `${accounts}?limit=7&continue=${encodeURIComponent(next)}`,
+          {
+            to: url,
+          },
+        );
         expect(status).toBe(200);
         pages.push(...(body.items ?? []).map(({ metadata }) => metadata.name));
         next = body.metadata?.continue;
@@ -216,14 +218,6 @@ describeIf(process.env.HAPROXY_BIN !== undefined, 'behind the load balancer', 't
   );
 });
 
-interface Answer {
-  readonly status: number;
-  readonly body: {
-    readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
-    readonly items?: readonly { readonly metadata: { readonly name: string } }[];
-  };
-}
-
 async function connectTls({ url, ca }: ComposeProcesses): Promise<tls.TLSSocket> {
   return new Promise((resolve, reject) => {
     const socket = tls.connect({ port: Number(new URL(url).port), host: '127.0.0.1', ca }, () => resolve(socket));
@@ -241,7 +235,7 @@ async function servers({ loadBalancer }: ComposeProcesses): Promise<number> {
 }
 
 /** Sends sequential requests until stopped. */
-function startRequests(send: () => Promise<Answer>): {
+function startRequests(send: () => Promise<JsonResponse>): {
   readonly failures: string[];
   count: number;
   stop(): Promise<void>;

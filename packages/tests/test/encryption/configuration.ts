@@ -2,7 +2,8 @@
 import { canary } from '@cluster-apiserver/testkit/leaks';
 import { until } from '@cluster-apiserver/testkit/until';
 import { rawValue } from '@cluster-apiserver/testkit/etcd-gateway';
-import type { ApiResponse, TestServer } from '../serve-kinds.ts';
+import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
+import type { TestServer } from '../serve-kinds.ts';
 
 export const file = 'encryption.yaml';
 export const flags = ['--encryption-provider-config=encryption.yaml', '--encryption-provider-config-automatic-reload'];
@@ -26,7 +27,7 @@ export const kmsProviders = (version: 'v1' | 'v2', socket: string, ...names: str
 export const accounts = '/api/v1/namespaces/team/serviceaccounts';
 export const keyOf = (name: string): string => `/registry/serviceaccounts/team/${name}`;
 /** Creates an account with a canary in every field that accepts one, to detect plaintext in etcd. */
-export const createAccount = (server: TestServer, name: string): Promise<ApiResponse> =>
+export const createAccount = (server: TestServer, name: string): Promise<JsonResponse> =>
   server.request('POST', `${accounts}?fieldManager=${canary}`, {
     metadata: { name, annotations: { canary }, labels: { canary } },
     secrets: [{ name: canary }],

@@ -4,7 +4,8 @@ import readline from 'node:readline';
 import { kinds } from '@cluster-apiserver/kinds';
 import { until } from '@cluster-apiserver/testkit/until';
 import { putRaw, rawValue } from '@cluster-apiserver/testkit/etcd-gateway';
-import { type ApiResponse, type TestServer, serveKinds } from '../serve-kinds.ts';
+import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 import {
   accounts,
   configuration,
@@ -28,7 +29,7 @@ let server: TestServer;
 const url = (): string => server.etcd.endpoints[0] as string;
 const corrupt = (name: string, value: string | Buffer): Promise<void> => putRaw(url(), keyOf(name), Buffer.from(value));
 const readStored = (name: string): Promise<Buffer | undefined> => rawValue(url(), keyOf(name));
-const get = (name: string): Promise<ApiResponse> => server.request('GET', `${accounts}/${name}`);
+const get = (name: string): Promise<JsonResponse> => server.request('GET', `${accounts}/${name}`);
 
 /** Values that may replace an object in etcd, for whatever reason. */
 const wrecks: readonly (readonly [string, (whole: Buffer) => Buffer | string])[] = [

@@ -9,7 +9,8 @@ import { canary } from '@cluster-apiserver/testkit/leaks';
 import { type RealPlugin, startPlugin } from '@cluster-apiserver/testkit/kms-plugin';
 import { putRaw } from '@cluster-apiserver/testkit/etcd-gateway';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
-import { type ApiResponse, type TestServer, serveKinds } from '../serve-kinds.ts';
+import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 import {
   accounts,
   configuration,
@@ -66,8 +67,8 @@ const flips = 120;
 
 const openServer = (etcd: RealEtcd, providers: object[]): Promise<TestServer> =>
   serveKinds(kinds, { flags, files: { [file]: configuration(...providers) }, etcd, errorsExpected: true });
-const get = (server: TestServer, name: string): Promise<ApiResponse> => server.request('GET', `${accounts}/${name}`);
-const merge = (server: TestServer, name: string, change: object): Promise<ApiResponse> =>
+const get = (server: TestServer, name: string): Promise<JsonResponse> => server.request('GET', `${accounts}/${name}`);
+const merge = (server: TestServer, name: string, change: object): Promise<JsonResponse> =>
   server.request('PATCH', `${accounts}/${name}`, change, 'application/merge-patch+json');
 const listNames = async (server: TestServer): Promise<(string | undefined)[]> =>
   ((await server.request('GET', accounts)).body.items ?? []).map(({ metadata }) => metadata.name);

@@ -1,7 +1,12 @@
 import { sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { until } from '@cluster-apiserver/testkit/until';
 import type { Credentials } from '@cluster-apiserver/testkit/api-client';
-import { http1Transport, http2Transport, type OpenWatch, type WatchTransport } from '../watch/open-watch.ts';
+import {
+  http1Transport,
+  http2Transport,
+  type OpenWatch,
+  type WatchTransport,
+} from '@cluster-apiserver/testkit/open-watch';
 
 /** Watches of single objects, which go on at another replica where theirs has stopped. */
 export interface ResumingWatches {

@@ -7,7 +7,7 @@ import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { until } from '@cluster-apiserver/testkit/until';
 import type { Client } from '@cluster-apiserver/testkit/api-client';
 import { type Replica, type Replicas, startReplicas } from '../operations/replicas.ts';
-import { http2Transport } from '../watch/open-watch.ts';
+import { http2Transport } from '@cluster-apiserver/testkit/open-watch';
 import { collectGarbage } from './inspector.ts';
 
 const slowTestMs = 600_000;

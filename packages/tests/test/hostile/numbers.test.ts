@@ -5,7 +5,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { callUntil } from '@cluster-apiserver/base';
 import { type InMemoryServer, serveInMemory } from '../serve-in-memory.ts';
-import { type ServedResource, servedResources, textOf, validObject } from '../responses/resources.ts';
+import { textOf } from '../../../pipeline/test/open-pipeline.ts';
+import { type ServedResource, servedResources, validObject } from '../responses/resources.ts';
 
 let server: InMemoryServer;
 beforeEach(async () => {
@@ -174,7 +175,7 @@ describe.each(places)('$apiVersion $kind', (place) => {
     const body = inJson(validObject(place, { name: 'kept', generation: 'NUMBER' }), number);
     const created = await server.request('POST', place.path, body);
     if (created.status !== 201) return expect([created.status, number.startsWith('-')]).toEqual([422, true]);
-    const text = textOf(await server.request('GET', `${place.path}/kept`));
+    const text = await textOf(await server.request('GET', `${place.path}/kept`));
     expect(text).toContain('"name":"kept"');
     // The server counts from one or keeps the given generation, and never sets another number.
     const counts = place.isCustom || countingVersions.includes(place.apiVersion);
@@ -193,11 +194,11 @@ describe.each(places)('$apiVersion $kind', (place) => {
     );
     await storeGeneration(`${place.key}/stored`, before);
     const one = `${place.path}/stored`;
-    const labelled = textOf(await server.request('PATCH', one, '{"metadata":{"labels":{"a":"b"}}}', merge));
+    const labelled = await textOf(await server.request('PATCH', one, '{"metadata":{"labels":{"a":"b"}}}', merge));
     expect([labelled, generationIn(labelled)]).toEqual([expect.stringContaining('"a":"b"'), before]);
     await server.request('DELETE', one);
     // A deletion in two steps, like that of namespaces, does not count.
     const counted = place.kind === 'Namespace' ? before : after;
-    expect(generationIn(textOf(await server.request('GET', one)))).toBe(counted);
+    expect(generationIn(await textOf(await server.request('GET', one)))).toBe(counted);
   });
 });

@@ -64,24 +64,13 @@ export async function serveConfigured(): Promise<ConfiguredServer> {
       }),
     },
   });
-  const server = await serveKinds(kinds, { ...options, errorsExpected: true }).catch(async (error: unknown) => {
-    await cleanup.close();
-    throw error;
-  });
+  const server = await serveKinds(kinds, { ...options, cleanup, errorsExpected: true });
   const scrape = async (path = '/metrics', headers: Readonly<Record<string, string>> = {}): Promise<Scraped> => {
     const { certificate: ca, token } = server;
     const { headers: received, text } = await requestHttps(`${server.url}${path}`, { ca, token, headers });
     return { contentType: received['content-type'] ?? '', text };
   };
-  return {
-    ...server,
-    scrape,
-    load: () => sendLoad(server),
-    close: async () => {
-      await server.close();
-      await cleanup.close();
-    },
-  };
+  return { ...server, scrape, load: () => sendLoad(server) };
 }
 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';

@@ -4,7 +4,7 @@
  */
 import { until } from '@cluster-apiserver/testkit/until';
 import type { Client, ClientResponse } from '@cluster-apiserver/testkit/api-client';
-import type { WatchTransport } from '../watch/open-watch.ts';
+import type { WatchTransport } from '@cluster-apiserver/testkit/open-watch';
 import type { Replica } from './replicas.ts';
 
 const definitionsPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';

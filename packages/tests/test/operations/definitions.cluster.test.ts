@@ -4,7 +4,7 @@ import { CleanupStack } from '@cluster-apiserver/base';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { readChanges } from '@cluster-apiserver/testkit/etcd-gateway';
 import { repetitions } from '@cluster-apiserver/testkit/soak';
-import { http2Transport } from '../watch/open-watch.ts';
+import { http2Transport } from '@cluster-apiserver/testkit/open-watch';
 import { DefinitionLoad } from './definition-load.ts';
 import { type Replicas, startReplicas } from './replicas.ts';
 

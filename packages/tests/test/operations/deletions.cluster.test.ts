@@ -6,7 +6,7 @@ import { repetitions } from '@cluster-apiserver/testkit/soak';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type Client, http1Client } from '@cluster-apiserver/testkit/api-client';
 import { registry, serviceAccounts } from '../fault/judged-resources.ts';
-import { http2Transport } from '../watch/open-watch.ts';
+import { http2Transport } from '@cluster-apiserver/testkit/open-watch';
 import { type Replicas, startReplicas } from './replicas.ts';
 
 const slowTestMs = 400_000;

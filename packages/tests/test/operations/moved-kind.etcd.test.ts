@@ -8,9 +8,10 @@ import { endProcess } from '@cluster-apiserver/testkit/child-process';
 import { canBumpRevision, etcdctl, type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { allKeys, rawValue } from '@cluster-apiserver/testkit/etcd-gateway';
 import { until } from '@cluster-apiserver/testkit/until';
+import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
 import { lampDefinition } from '../custom-sample.ts';
 import { describeIf } from '../describe-if.ts';
-import { type ApiResponse, serveKinds, type TestServer } from '../serve-kinds.ts';
+import { serveKinds, type TestServer } from '../serve-kinds.ts';
 
 const slowTestMs = 120_000;
 
@@ -64,7 +65,7 @@ beforeAll(async () => {
 }, slowTestMs);
 afterAll(() => cleanup.close(), slowTestMs);
 
-const request = (at: number, ...of: Parameters<TestServer['request']>): Promise<ApiResponse> =>
+const request = (at: number, ...of: Parameters<TestServer['request']>): Promise<JsonResponse> =>
   (servers[at % servers.length] as TestServer).request(...of);
 const untilServed = (server: TestServer): Promise<true> =>
   until('the kind', async () => (await server.statusOf('GET', lamps)) === 200 || undefined);

@@ -2,7 +2,7 @@ import type { CleanupStack } from '@cluster-apiserver/base';
 import { http1Client } from '@cluster-apiserver/testkit/api-client';
 import { serviceAccounts } from '../fault/judged-resources.ts';
 import { type JudgedLoad, startJudgedLoad } from '../watch/judged-load.ts';
-import { http1Transport, http2Transport } from '../watch/open-watch.ts';
+import { http1Transport, http2Transport } from '@cluster-apiserver/testkit/open-watch';
 import { startWatcher, type Watcher, type WatcherOptions } from '../watch/watcher.ts';
 import type { Replicas } from './replicas.ts';
 

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fs from 'node:fs';
 import path from 'node:path';
 import { parseYaml } from '@cluster-apiserver/model/codec';
-import { openPolicyServer, type PolicyAnswer, type PolicyServer, registration } from './policy-server.ts';
+import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
+import { openPolicyServer, type PolicyServer, registration } from './policy-server.ts';
 
 const page = path.resolve(import.meta.dirname, '..', '..', '..', '..', 'docs', 'admission.md');
 const sections = fs.readFileSync(page, 'utf8').split(/^## /m);
@@ -35,7 +36,7 @@ test('the policies of docs/admission.md behave as documented', async () => {
     'MutatingAdmissionPolicy',
     'MutatingAdmissionPolicyBinding',
   ]);
-  const create = (namespace: string, annotations?: object): Promise<PolicyAnswer> =>
+  const create = (namespace: string, annotations?: object): Promise<JsonResponse> =>
     server.request('POST', `/api/v1/namespaces/${namespace}/serviceaccounts?dryRun=All`, {
       metadata: { name: 'a', annotations },
     });

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { AdmissionPlugin } from '@cluster-apiserver/gates';
-import { openPolicyServer, type PolicyAnswer, type PolicyServer } from './policy-server.ts';
+import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
+import { openPolicyServer, type PolicyServer } from './policy-server.ts';
 
 /** A mutating plugin that runs after the policies. */
 let later: NonNullable<AdmissionPlugin['mutate']> = ({ object }) => object;
@@ -40,10 +41,10 @@ const original = {
   secrets: [{ name: 's' }],
   automountServiceAccountToken: true,
 };
-const create = (object: object = original): Promise<PolicyAnswer> =>
+const create = (object: object = original): Promise<JsonResponse> =>
   server.request('POST', '/api/v1/namespaces/a/serviceaccounts?dryRun=All', object);
 /** The parts of the object that mutations change, or the error. */
-const outcomeOf = ({ status, body }: PolicyAnswer): unknown => {
+const outcomeOf = ({ status, body }: JsonResponse): unknown => {
   if (status >= 300) return `${status} ${body.reason} ${(body.message ?? '').replace(/^.*?denied request: /s, '')}`;
   const { labels, annotations, finalizers, ownerReferences } = body.metadata;
   const { secrets, automountServiceAccountToken: automount } = body;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { AccessAttributes } from '@cluster-apiserver/model';
-import { openPolicyServer, type PolicyAnswer, type PolicyServer, registration } from './policy-server.ts';
+import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
+import { openPolicyServer, type PolicyServer, registration } from './policy-server.ts';
 
 let server: PolicyServer;
 let allowed: (attributes: AccessAttributes) => boolean;
@@ -65,7 +66,7 @@ beforeEach(() => {
   checks = [];
 });
 
-const refusalOf = ({ status, body }: PolicyAnswer): unknown => [status, body.reason, body.details?.causes];
+const refusalOf = ({ status, body }: JsonResponse): unknown => [status, body.reason, body.details?.causes];
 const forbidden = (field: string, message: string): unknown => [
   422,
   'Invalid',
@@ -99,7 +100,7 @@ test.each(['validating', 'mutating'] as const)(
 test.each(['validating', 'mutating'] as const)('a %s policy is checked when its paramKind changes', async (type) => {
   const { policies } = types[type];
   const merge = 'application/merge-patch+json';
-  const change = (name: string, spec: object): Promise<PolicyAnswer> =>
+  const change = (name: string, spec: object): Promise<JsonResponse> =>
     server.request('PATCH', `${policies}/${name}?dryRun=All`, { spec }, merge);
   expect((await change('of-accounts', { failurePolicy: 'Ignore' })).status).toBe(200);
   expect((await change('of-accounts', { paramKind: null })).status).toBe(200);

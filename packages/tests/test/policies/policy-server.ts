@@ -11,7 +11,6 @@ import {
 import { kinds } from '@cluster-apiserver/kinds';
 import type { UserInfo } from '@cluster-apiserver/model';
 import type { Kind, KubeObject } from '@cluster-apiserver/model/kind';
-import type { ApiResponse } from '@cluster-apiserver/pipeline';
 import {
   createMutatingAdmissionPolicy,
   createMutatingAdmissionWebhook,
@@ -24,11 +23,11 @@ import {
 } from '@cluster-apiserver/policies';
 import { getCached, type Resource } from '@cluster-apiserver/registry';
 import type { Store } from '@cluster-apiserver/storage';
-import { textOf, warningsOf } from '../responses/resources.ts';
+import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
 import { openPipeline } from '../../../pipeline/test/open-pipeline.ts';
 
 export interface PolicyServer {
-  request(method: string, path: string, body?: object, type?: string): Promise<PolicyAnswer>;
+  request(method: string, path: string, body?: object, type?: string): Promise<JsonResponse>;
   /** Activates a policy named p0001, p0002 and so on. Returns a function that deactivates it. */
   enforce(type: PolicyType, spec: object, bindingSpec?: object): Promise<() => Promise<void>>;
   /** Audit annotations of policies since the previous call. */
@@ -44,22 +43,6 @@ export interface PolicyServer {
 }
 
 export type PolicyType = 'validating' | 'mutating';
-
-export interface PolicyAnswer {
-  readonly status: number;
-  readonly warnings: readonly string[];
-  readonly body: {
-    readonly message?: string;
-    readonly reason?: string;
-    readonly details?: { readonly causes?: readonly { readonly message: string; readonly field?: string }[] };
-    readonly metadata: {
-      readonly name?: string;
-      readonly labels?: Readonly<Record<string, string>>;
-      readonly [field: string]: unknown;
-    };
-    readonly [field: string]: unknown;
-  };
-}
 
 export interface PolicyServerOptions {
   readonly clock?: Clock;
@@ -175,13 +158,9 @@ export async function openPolicyServer({
   });
   activePlugins = createAdmission([rights, mutating, mutatingWebhooks, ...later, validating, validatingWebhooks]);
 
-  const ask: PolicyServer['request'] = async (method, path, body, type = 'application/json') => {
-    const message = { body: body ? JSON.stringify(body) : '', headers: { 'content-type': type } };
-    return readAnswer(await pipeline.ask(method, path, message));
-  };
   let policies = 0;
   return {
-    request: ask,
+    request: pipeline.askJson,
     enforce: async (type, spec, bindingSpec = {}) => {
       const name = `p${String(++policies).padStart(4, '0')}`; // p9 would be applied after p10
       const actions = type === 'validating' && { validationActions: ['Deny'] };
@@ -189,9 +168,11 @@ export async function openPolicyServer({
         [policiesOf[type], { metadata: { name }, spec: withDefaults(type, spec) }],
         [bindingsOf[type], { metadata: { name }, spec: { policyName: name, ...actions, ...bindingSpec } }],
       ] as const;
-      for (const [plural, object] of objects) await expectStatus(201, ask('POST', `${registration}/${plural}`, object));
+      for (const [plural, object] of objects)
+        await expectStatus(201, pipeline.askJson('POST', `${registration}/${plural}`, object));
       return async () => {
-        for (const [plural] of objects) await expectStatus(200, ask('DELETE', `${registration}/${plural}/${name}`));
+        for (const [plural] of objects)
+          await expectStatus(200, pipeline.askJson('DELETE', `${registration}/${plural}/${name}`));
       };
     },
     takeAnnotations: () => {
@@ -230,13 +211,7 @@ const withDefaults = (type: PolicyType, spec: object): object => ({
   ...spec,
 });
 
-async function expectStatus(status: number, answer: Promise<PolicyAnswer>): Promise<void> {
+async function expectStatus(status: number, answer: Promise<JsonResponse>): Promise<void> {
   const found = await answer;
   if (found.status !== status) throw new Error(`${found.status} instead of ${status}: ${found.body.message}`);
 }
-
-const readAnswer = (response: ApiResponse): PolicyAnswer => ({
-  status: response.status,
-  warnings: warningsOf(response.headers),
-  body: JSON.parse(textOf(response)),
-});

@@ -2,7 +2,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { defineKind, type Kind } from '@cluster-apiserver/model/kind';
 import { jsonField, int32, list, object, type Schema, string } from '@cluster-apiserver/model/schema';
-import { openPolicyServer, type PolicyAnswer, type PolicyServer, registration } from './policy-server.ts';
+import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
+import { openPolicyServer, type PolicyServer, registration } from './policy-server.ts';
 
 const strings: Schema = { type: 'map', values: string };
 const container = object(
@@ -87,12 +88,12 @@ const onPods = {
 const validate = async (spec: object, binding?: object): Promise<void> =>
   void ends.push(await server.enforce('validating', { ...onDeployments, ...spec }, binding));
 
-const deploy = (namespace: string, spec: object, metadata: object = {}): Promise<PolicyAnswer> =>
+const deploy = (namespace: string, spec: object, metadata: object = {}): Promise<JsonResponse> =>
   server.request('POST', `/apis/apps/v1/namespaces/${namespace}/deployments?dryRun=All`, {
     metadata: { name: 'web', ...metadata },
     spec,
   });
-const summaryOf = ({ status, body }: PolicyAnswer): string =>
+const summaryOf = ({ status, body }: JsonResponse): string =>
   status < 300 ? 'admitted' : `${body.reason}: ${(body.message ?? '').replace(/^.*?denied request: /s, '')}`;
 
 describe('a limit of replicas', () => {
@@ -146,7 +147,7 @@ describe('a limit of replicas', () => {
     expect(summaryOf(await deploy(namespace, { replicas }))).toBe(expected);
   });
 
-  test('with null parameters by default', async () => {
+  test('has null parameters by default', async () => {
     const validations = [
       { expression: 'params != null', message: 'params missing but required to bind to this policy' },
     ];
@@ -445,7 +446,7 @@ describe('on service accounts, events, namespaces and roles', () => {
     expect(summaryOf(await server.request('POST', `${path}?dryRun=All`, object))).toBe(expected);
   });
 
-  test('immutable fields, and objects that cannot be deleted', async () => {
+  test('a policy can make fields immutable, and forbid the deletion of objects', async () => {
     await server.request('POST', accounts, { metadata: { name: 'fixed' }, automountServiceAccountToken: false });
     await validate({
       ...rule('serviceaccounts', ['UPDATE', 'DELETE']),

@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { until } from '@cluster-apiserver/testkit/until';
-import { type ApiResponse, type TestServer, serveKinds } from '../serve-kinds.ts';
+import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
+import { type TestServer, serveKinds } from '../serve-kinds.ts';
 
 const registration = '/apis/admissionregistration.k8s.io/v1';
 const policies = `${registration}/validatingadmissionpolicies`;
@@ -40,9 +41,9 @@ afterAll(async () => {
   await etcd.stop();
 });
 
-const write = (through: TestServer): Promise<ApiResponse> =>
+const write = (through: TestServer): Promise<JsonResponse> =>
   through.request('POST', `${accounts}?dryRun=All`, { metadata: { name: 'a' } });
-const messageOf = ({ body }: ApiResponse): string => String(body['message'] ?? '').replace(/^.*denied request: /s, '');
+const messageOf = ({ body }: JsonResponse): string => (body.message ?? '').replace(/^.*denied request: /s, '');
 
 test('a policy that changes under load applies immediately at one replica, and soon at the other', async () => {
   const faults: string[] = [];

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { AccessDecision, AccessAttributes } from '@cluster-apiserver/model';
-import { openPolicyServer, type PolicyAnswer, type PolicyServer } from './policy-server.ts';
+import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
+import { openPolicyServer, type PolicyServer } from './policy-server.ts';
 
 let server: PolicyServer;
 let decide: (attributes: AccessAttributes) => AccessDecision | Promise<AccessDecision>;
@@ -32,10 +33,10 @@ afterEach(async () => {
 const enforce = async (spec: object, binding?: object): Promise<void> =>
   void ends.push(await server.enforce('validating', spec, binding));
 
-const create = (metadata: object = { name: 'new' }, query = '?dryRun=All'): Promise<PolicyAnswer> =>
+const create = (metadata: object = { name: 'new' }, query = '?dryRun=All'): Promise<JsonResponse> =>
   server.request('POST', `/api/v1/namespaces/a/serviceaccounts${query}`, { metadata });
 /** The response without the name of the policy. */
-const summaryOf = ({ status, body }: PolicyAnswer): string =>
+const summaryOf = ({ status, body }: JsonResponse): string =>
   status < 300 ? 'admitted' : `${status} ${body.reason} ${(body.message ?? '').replace(/^.*?denied request: /s, '')}`;
 
 describe('an expression', () => {

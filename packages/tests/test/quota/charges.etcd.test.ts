@@ -4,7 +4,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { kinds } from '@cluster-apiserver/kinds';
 import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { until } from '@cluster-apiserver/testkit/until';
-import { type ApiResponse, serveKinds, type TestServer } from '../serve-kinds.ts';
+import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
+import { serveKinds, type TestServer } from '../serve-kinds.ts';
 
 const merge = 'application/merge-patch+json';
 
@@ -36,7 +37,7 @@ async function limit(namespace: string, name: string, hard: Readonly<Record<stri
     });
 }
 
-const create = (through: number, namespace: string, plural: string, name: string): Promise<ApiResponse> =>
+const create = (through: number, namespace: string, plural: string, name: string): Promise<JsonResponse> =>
   serverOf(through).request('POST', within(namespace, plural), { metadata: { name } });
 
 interface Status {
@@ -157,7 +158,7 @@ test('more quotas than a transaction can charge refuse a creation, and up to tha
 test('a PUT that creates is charged, one that updates is not, and neither is a dry run', async () => {
   await limit('put', 'q', { 'count/leases.coordination.k8s.io': '1' });
   const lease = '/apis/coordination.k8s.io/v1/namespaces/put/leases/a';
-  const put = (query: string, version?: string): Promise<ApiResponse> =>
+  const put = (query: string, version?: string): Promise<JsonResponse> =>
     serverOf(1).request('PUT', `${lease}${query}`, {
       metadata: { name: 'a', ...(version && { resourceVersion: version }) },
       spec: { holderIdentity: String(version) },

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { until } from '@cluster-apiserver/testkit/until';
 import { type Client, http1Client } from '@cluster-apiserver/testkit/api-client';
+import type { ResponseBody } from '@cluster-apiserver/testkit/json-response';
 
 const slowTestMs = 180_000;
 const replicaCount = 3;
@@ -60,16 +61,11 @@ test(
     await writing;
 
     expect(unanswered).toBeGreaterThan(0);
-    const read = async (path: string) => JSON.parse((await client.request('GET', path)).body) as Answer;
+    const read = async (path: string) => JSON.parse((await client.request('GET', path)).body) as ResponseBody;
     const stored = new Set((await read(configMaps)).items?.map(({ metadata }) => metadata.name));
     expect(created.filter((name) => !stored.has(name))).toEqual([]);
     expect(stored.size).toBe(most);
-    expect((await read(quota)).status?.used).toEqual({ 'count/configmaps': `${most}` });
+    expect(await read(quota)).toHaveProperty('status.used', { 'count/configmaps': `${most}` });
   },
   slowTestMs,
 );
-
-interface Answer {
-  readonly items?: readonly { readonly metadata: { readonly name: string } }[];
-  readonly status?: { readonly used?: object };
-}

@@ -1,7 +1,8 @@
 /** Edge cases of single kinds and of the status, in which the server once responded differently from kube-apiserver. */
 import { describe, expect, test } from '@jest/globals';
 import { callUntil } from '@cluster-apiserver/base';
-import { declaredResources, type JsonResponse, resourceOf, type ServedResource, validObject } from './resources.ts';
+import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
+import { declaredResources, resourceOf, type ServedResource, validObject } from './resources.ts';
 import { patchTypes, useServer } from './use-server.ts';
 
 const served = useServer();

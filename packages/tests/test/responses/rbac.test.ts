@@ -1,6 +1,6 @@
 /** Rules of roles and bindings through the whole pipeline, besides those of all kinds. */
 import { describe, expect, test } from '@jest/globals';
-import type { JsonResponse } from './resources.ts';
+import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
 import { patchTypes, type Served, useServer } from './use-server.ts';
 
 const served = useServer();

@@ -1,11 +1,8 @@
 import { requireValue } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
-import { bytesOf } from '@cluster-apiserver/model/codec';
 import type { ApiVersion, Kind } from '@cluster-apiserver/model/kind';
-import type { ApiResponse } from '@cluster-apiserver/pipeline';
 import { samples } from '../authorization/samples.ts';
 import { lampKind } from '../custom-sample.ts';
-import type { InMemoryServer } from '../serve-in-memory.ts';
 
 export interface ServedResource {
   readonly path: string;
@@ -75,62 +72,3 @@ export const validObject = ({ apiVersion, kind, fields }: ServedResource, metada
   metadata: { name: 'x', ...metadata },
   ...fields,
 });
-
-export interface JsonResponse {
-  readonly status: number;
-  readonly warnings: readonly string[];
-  readonly body: ResponseBody;
-}
-
-export interface ResponseBody {
-  readonly message?: string;
-  readonly reason?: string;
-  readonly details?: { readonly causes?: readonly object[]; readonly retryAfterSeconds?: number };
-  readonly metadata: {
-    readonly name?: string;
-    readonly resourceVersion?: string;
-    readonly continue?: string;
-    readonly remainingItemCount?: number;
-    readonly labels?: Readonly<Record<string, string>>;
-    readonly annotations?: Readonly<Record<string, string>>;
-    readonly ownerReferences?: readonly object[];
-    readonly finalizers?: readonly string[];
-    readonly managedFields?: readonly {
-      readonly manager: string;
-      readonly apiVersion: string;
-      readonly fieldsV1: Readonly<Record<string, unknown>>;
-    }[];
-  };
-  readonly items?: readonly ResponseBody[];
-  readonly [name: string]: unknown;
-}
-
-/** Sends a request and parses the response. */
-export async function sendRequest(
-  server: InMemoryServer,
-  method: string,
-  target: string,
-  body?: object | string | Buffer,
-  type?: string,
-): Promise<JsonResponse> {
-  const response = await server.request(
-    method,
-    target,
-    typeof body === 'object' && !Buffer.isBuffer(body) ? JSON.stringify(body) : body,
-    type,
-  );
-  const warnings = warningsOf(response.headers);
-  return { status: response.status, warnings, body: JSON.parse(textOf(response)) as ResponseBody };
-}
-
-export const warningsOf = ({ warning = [] }: ApiResponse['headers']): readonly string[] =>
-  typeof warning === 'string' ? [warning] : warning;
-
-export function textOf({ body }: ApiResponse): string {
-  if (typeof body === 'string') return Buffer.from(bytesOf(body)).toString();
-  if (Buffer.isBuffer(body)) return body.toString();
-  // A list that is joined at once, in one piece.
-  const piece = body?.next(1_000_000, (bytes) => Buffer.alloc(bytes));
-  if (Buffer.isBuffer(piece)) return piece.toString();
-  throw new TypeError('the response has no length');
-}

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
+import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
 import { type InMemoryServer, serveInMemory } from '../serve-in-memory.ts';
-import { type JsonResponse, sendRequest, type ServedResource, validObject } from './resources.ts';
+import { type ServedResource, validObject } from './resources.ts';
 
 export const patchTypes = {
   json: 'application/json-patch+json',
@@ -27,7 +28,7 @@ export function useServer(): Served {
   };
   beforeEach(() => start());
   afterEach(() => server.close());
-  const send: Served['send'] = (method, target, body, type) => sendRequest(server, method, target, body, type);
+  const send: Served['send'] = (method, target, body, type) => server.askJson(method, target, body, type);
   return {
     get server() {
       return server;

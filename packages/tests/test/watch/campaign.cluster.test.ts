@@ -10,7 +10,7 @@ import { waitForReplicaRestart } from '../fault/replica-restart.ts';
 import type { Compactor } from './compactor.ts';
 import { defineToolboxes, serviceAccounts, toolboxes } from '../fault/judged-resources.ts';
 import { startJudgedLoad } from './judged-load.ts';
-import { http1Transport, http2Transport } from './open-watch.ts';
+import { http1Transport, http2Transport } from '@cluster-apiserver/testkit/open-watch';
 import type { Recorder } from './recorder.ts';
 import { startWatcher, type Watcher } from './watcher.ts';
 import { type WatcherKind, watcherKinds } from './watcher-kinds.ts';

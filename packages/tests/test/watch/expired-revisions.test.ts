@@ -2,13 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { callUntil } from '@cluster-apiserver/base';
 import { revision } from '@cluster-apiserver/storage';
 import { Client } from '../../../pipeline/test/use-watches.ts';
-import {
-  type JsonResponse,
-  resourceOf,
-  sendRequest,
-  type ServedResource,
-  validObject,
-} from '../responses/resources.ts';
+import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
+import { resourceOf, type ServedResource, validObject } from '../responses/resources.ts';
 import { type InMemoryServer, serveInMemory } from '../serve-in-memory.ts';
 
 /** What a client has seen before the server lost it: a resourceVersion, and a list that it has not finished. */
@@ -104,14 +99,14 @@ describe.each(losses)('after $how', ({ lose, isFuture = false }) => {
       server = await serveInMemory({ chain: { allowedOrigin: () => true } });
       let names = 0;
       const write = async (): Promise<number> => {
-        const { body } = await sendRequest(server, 'POST', place.path, validObject(place, { name: `x${names++}` }));
+        const { body } = await server.askJson('POST', place.path, validObject(place, { name: `x${names++}` }));
         return Number(body.metadata.resourceVersion);
       };
       for (let count = 0; count < 4; count++) await write();
-      const { metadata } = (await sendRequest(server, 'GET', `${place.path}?limit=1`)).body;
+      const { metadata } = (await server.askJson('GET', `${place.path}?limit=1`)).body;
       seen = { version: Number(metadata.resourceVersion), token: metadata.continue ?? '' };
       await lose(server, seen, write);
-      while ((await sendRequest(server, 'GET', place.path)).status === 503) await new Promise(setImmediate);
+      while ((await server.askJson('GET', place.path)).status === 503) await new Promise(setImmediate);
     });
     afterEach(() => server.close());
 
@@ -124,7 +119,7 @@ describe.each(losses)('after $how', ({ lose, isFuture = false }) => {
           isGone ? { type: 'ERROR', object: { code: 410, reason: 'Expired' } } : { type: 'ADDED' },
         );
       } else {
-        const { status, body } = await sendRequest(server, 'GET', target);
+        const { status, body } = await server.askJson('GET', target);
         expect(status).toBe(isGone ? 410 : 200);
         if (isGone) expect(body.reason).toBe('Expired');
       }
@@ -132,9 +127,9 @@ describe.each(losses)('after $how', ({ lose, isFuture = false }) => {
     });
 
     test('the token of the answer continues the list with its present state', async () => {
-      const { body }: JsonResponse = await sendRequest(server, 'GET', `${place.path}?continue=${seen.token}`);
+      const { body }: JsonResponse = await server.askJson('GET', `${place.path}?continue=${seen.token}`);
       expect(body.details?.causes).toEqual([expect.objectContaining({ reason: 'ResourceExpired' })]);
-      const rest = await sendRequest(server, 'GET', `${place.path}?continue=${body.metadata.continue}`);
+      const rest = await server.askJson('GET', `${place.path}?continue=${body.metadata.continue}`);
       expect(rest.body.items?.[0]?.metadata.name).toBe('x1');
     });
   });

@@ -2,7 +2,7 @@ import { type Random, sleep, systemClock as clock } from '@cluster-apiserver/bas
 import { type Client, NoResponseError } from '@cluster-apiserver/testkit/api-client';
 import { contentOf } from './content.ts';
 import { readFrame } from './frames.ts';
-import type { OpenWatch, WatchTransport } from './open-watch.ts';
+import type { OpenWatch, WatchTransport } from '@cluster-apiserver/testkit/open-watch';
 import type { Delivered, Ending, Listing, Opening, Segment, Stream } from './streams.ts';
 import { type ApiObject, pathOf, type View } from './view.ts';
 

@@ -1,20 +1,8 @@
 import { expect, test } from '@jest/globals';
-import { promotedBytes } from '@cluster-apiserver/testkit/garbage';
-import { MemoryBudget } from '../connection/memory-budget.ts';
+import { createConnection, processBytes } from '../../../test/connection-bytes.ts';
 import { firstPieceBytes, pieceBytes, readingClientBytesMin, smallestPieceBytes } from '../limits.ts';
-import { type ConnectionBytes, type ProcessBytes, ResponseWriter } from './response-writer.ts';
+import { type ConnectionBytes, ResponseWriter } from './response-writer.ts';
 
-const processBytes: ProcessBytes = {
-  nowMs: 0,
-  responseBytes: new MemoryBudget(Number.POSITIVE_INFINITY),
-  loop: { turn: () => undefined },
-  draining: new AbortController().signal,
-};
-const createConnection = (): ConnectionBytes => ({
-  owner: 'ann',
-  sentResponseBytes: 0,
-  responseBytes: new MemoryBudget(Number.POSITIVE_INFINITY, processBytes.responseBytes),
-});
 const createPieces = (connection: ConnectionBytes, beginningBytes: number): ResponseWriter =>
   Object.assign(new ResponseWriter(connection, processBytes), { beginningBytes });
 
@@ -35,17 +23,4 @@ test('a stream with a tiny window gets whole pieces when it has read enough itse
   expect(narrow.pieceBytes).toBe(smallestPieceBytes);
   narrow.addSent(readingClientBytesMin);
   expect(narrow.pieceBytes).toBe(pieceBytes);
-});
-
-test('responses that were sent are not promoted by V8', () => {
-  const steps = 50;
-  const numbers = 1_000;
-  const bytes = promotedBytes(steps, () => {
-    const content = Array.from({ length: numbers }, (_, at) => at + 0.5);
-    const pieces = new ResponseWriter(Object.assign(createConnection(), { content }), processBytes);
-    pieces.addBuffered(pieces.pieceBytes);
-    pieces.addSent(pieces.pieceBytes);
-  });
-  const bytesPerNumber = 8;
-  expect(bytes).toBeLessThan((steps * numbers * bytesPerNumber) / 5);
 });

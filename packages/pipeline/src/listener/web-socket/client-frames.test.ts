@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { requireValue } from '@cluster-apiserver/base';
 import { array, assert, boolean, integer, nat, oneof, property, tuple, uint8Array } from 'fast-check';
-import { clientFrame } from '../../../test/listener.ts';
+import { clientFrame } from '@cluster-apiserver/testkit/web-socket-frames';
 import { ClientFrameReader, messageBytesMax, type ClientMessage } from './client-frames.ts';
 
 const text = (length: number, more: object = {}): Buffer => clientFrame(0x1, Buffer.alloc(length, 'a'), more);
@@ -15,10 +15,14 @@ const head = (...bytes: number[]): Buffer => Buffer.from(bytes);
 
 const cases: readonly [string, readonly Buffer[], ClientMessage][] = [
   ['a message is thrown away', [text(5)], {}],
-  ['so is one in several frames', [text(5, { last: false }), clientFrame(0, Buffer.alloc(5), { last: true })], {}],
-  ['and the largest there may be', [text(messageBytesMax)], {}],
-  ['a pong says nothing', [clientFrame(0xa, Buffer.from('x'))], {}],
-  ['a ping is to be answered with what it says', [ping('hello')], { ping: Buffer.from('hello') }],
+  [
+    'a message in several frames is thrown away',
+    [text(5, { last: false }), clientFrame(0, Buffer.alloc(5), { last: true })],
+    {},
+  ],
+  ['the longest message is thrown away', [text(messageBytesMax)], {}],
+  ['a pong is ignored', [clientFrame(0xa, Buffer.from('x'))], {}],
+  ['a ping is to be answered with its payload', [ping('hello')], { ping: Buffer.from('hello') }],
   [
     'a ping may come between the frames of a message',
     [text(5, { last: false }), ping('x'), clientFrame(0, Buffer.alloc(5))],
@@ -26,7 +30,7 @@ const cases: readonly [string, readonly Buffer[], ClientMessage][] = [
   ],
   ['a close without a code is normal', [clientFrame(0x8, Buffer.alloc(0))], { close: 1000 }],
   ['a close with a code gets it back', [close(1001, 'so long')], { close: 1001 }],
-  ['a close with a code of an application, too', [close(4999)], { close: 4999 }],
+  ['a close with a code of an application gets it back', [close(4999)], { close: 4999 }],
   ['what follows a close does not count', [close(1000), ping('x'), head(0xff)], { close: 1000 }],
   ['a close with half a code is refused', [clientFrame(0x8, Buffer.alloc(1))], { close: 1002 }],
   ...[999, 1004, 1005, 1006, 1015, 2999, 5000].map((code): [string, Buffer[], ClientMessage] => [
@@ -45,20 +49,24 @@ const cases: readonly [string, readonly Buffer[], ClientMessage][] = [
   ['a message inside of another is refused', [text(5, { last: false }), text(5)], { close: 1002 }],
   ['a message that is too long is refused by its head', [text(messageBytesMax + 1).subarray(0, 14)], { close: 1009 }],
   [
-    'so is one that becomes too long',
+    'a message that becomes too long is refused',
     [text(messageBytesMax, { last: false }), clientFrame(0, Buffer.alloc(1))],
     { close: 1009 },
   ],
   ['a text in characters of several bytes is thrown away', [clientFrame(0x1, Buffer.from('größe €'))], {}],
   [
-    'so is one whose character is in two frames',
+    'a text with a character in two frames is thrown away',
     [clientFrame(0x1, Buffer.from([0xe2, 0x82]), { last: false }), ping('x'), clientFrame(0, Buffer.from([0xac]))],
     { ping: Buffer.from('x') },
   ],
   ['a text that is no UTF-8 is refused', [clientFrame(0x1, Buffer.from([0x61, 0xc3, 0x28]))], { close: 1007 }],
-  ['so is one that ends in a character', [clientFrame(0x1, Buffer.from([0x61, 0xc3])), ping('x')], { close: 1007 }],
   [
-    'so is one that ends in a character, and in an empty frame',
+    'a text that ends within a character is refused',
+    [clientFrame(0x1, Buffer.from([0x61, 0xc3])), ping('x')],
+    { close: 1007 },
+  ],
+  [
+    'a text that ends within a character, with an empty frame, is refused',
     [clientFrame(0x1, Buffer.from([0xc3]), { last: false }), clientFrame(0, Buffer.alloc(0))],
     { close: 1007 },
   ],
@@ -76,7 +84,7 @@ const cases: readonly [string, readonly Buffer[], ClientMessage][] = [
   ],
 ];
 
-describe.each(['at once', 'byte by byte'])('%s', (how) => {
+describe.each(['at once', 'byte by byte'])('frames of a client that arrive %s:', (how) => {
   test.each(cases)('%s', (_, frames, expected) => {
     const bytes = Buffer.concat(frames);
     const pieces = how === 'at once' ? [bytes] : [...bytes].map((byte) => Buffer.from([byte]));
@@ -85,7 +93,7 @@ describe.each(['at once', 'byte by byte'])('%s', (how) => {
   });
 });
 
-test('of many pings at once the latest is answered', () => {
+test('the latest of many pings that arrive at once is answered', () => {
   const many = Array.from({ length: 1_000 }, (_, at) => ping(`${at}`));
   expect(new ClientFrameReader().read(Buffer.concat(many))).toEqual({ ping: Buffer.from('999') });
 });

@@ -4,7 +4,8 @@ import { untilTurned } from '@cluster-apiserver/testkit/until';
 import type { ApiRequest, Handler, Sink } from '../../exchange.ts';
 import { encodeCloseMessage, encodeMessage } from './messages.ts';
 import { lingerMs } from '../limits.ts';
-import { clientFrame, type RawClient, useListener } from '../../../test/listener.ts';
+import { clientFrame } from '@cluster-apiserver/testkit/web-socket-frames';
+import { type RawClient, useListener } from '../../../test/listener.ts';
 
 const serve = useListener();
 

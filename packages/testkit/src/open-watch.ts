@@ -1,6 +1,6 @@
 import { type ClientHttp2Session, connect, type ClientHttp2Stream } from 'node:http2';
 import https from 'node:https';
-import type { Access, Credentials } from '@cluster-apiserver/testkit/api-client';
+import type { Access, Credentials } from './api-client.ts';
 
 /** A watch request. */
 export interface OpenWatch {
@@ -73,7 +73,7 @@ export function http2Transport({ ca, token }: Credentials): WatchTransport {
   };
 }
 
-/** Decodes bytes as latin1; readFrame decodes them when it parses a line for the first time. */
+/** Decodes bytes as latin1, which is cheap; a reader decodes lines as UTF-8 when it parses them. */
 function linesInto(listener: WatchListener): (piece: Buffer) => void {
   let rest = '';
   return (piece) => {
