@@ -1,6 +1,6 @@
 import { sameJson } from '@cluster-apiserver/model/json';
 import { findUnknownFormats } from '@cluster-apiserver/custom-resources';
-import { createdAtColumn, defineKind, nameColumn } from '@cluster-apiserver/model/kind';
+import { defineKind, undeclaredColumns } from '@cluster-apiserver/model/kind';
 import { apiExtensions } from './api-extensions.ts';
 import { type CustomResourceDefinition, fields } from './definition-fields.ts';
 import { beginDeletion, prepareDefinition, withDefaults } from './prepare-definition.ts';
@@ -51,7 +51,7 @@ export const customResourceDefinition = defineKind({
       .map((format) => `unrecognized format ${JSON.stringify(format)}`);
   },
   deletion: { isHeld: () => false, begin: beginDeletion, ignoresPropagation: true },
-  columns: [nameColumn, createdAtColumn],
+  columns: undeclaredColumns,
 });
 
 function unknownFormatsOf({ spec }: CustomResourceDefinition): Set<string> {

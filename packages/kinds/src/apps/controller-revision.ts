@@ -27,7 +27,7 @@ export const controllerRevision = defineKind({
     {
       name: 'Revision',
       description: 'The place of the state in the history.',
-      value: ({ revision }) => String(numberOf(revision)),
+      value: ({ revision }) => numberOf(revision),
     },
     ageColumn,
   ],

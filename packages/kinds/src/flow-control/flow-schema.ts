@@ -51,6 +51,10 @@ export const flowSchema = defineKind({
     if (subresource !== 'status') validateSpec(metadata.name ?? '', spec, problems.at('spec'));
     validateStatus(status, problems.at('status'));
   },
+  // As they are matched.
+  compareRows: (one, other) =>
+    one.spec.matchingPrecedence - other.spec.matchingPrecedence ||
+    ((one.metadata.name ?? '') < (other.metadata.name ?? '') ? -1 : 1),
   columns: [
     nameColumn,
     {

@@ -1,5 +1,5 @@
 import { parseQuantity, type Problems } from '@cluster-apiserver/model';
-import { createdAtColumn, defineKind, type KubeObject, nameColumn } from '@cluster-apiserver/model/kind';
+import { defineKind, type KubeObject, undeclaredColumns } from '@cluster-apiserver/model/kind';
 import { field, list, object, publicationOf, string, type ValueOf } from '@cluster-apiserver/model/schema';
 import { qualifiedName } from '@cluster-apiserver/model/validation';
 import { amounts, core } from './amounts.ts';
@@ -67,7 +67,7 @@ export const limitRange = defineKind({
       validateLimit(limit, at);
     });
   },
-  columns: [nameColumn, createdAtColumn],
+  columns: undeclaredColumns,
 });
 
 /** One without a name is named by its UID. */

@@ -1,5 +1,5 @@
 import type { Problems } from '@cluster-apiserver/model';
-import { createdAtColumn, defineKind, nameColumn, type ObjectOf } from '@cluster-apiserver/model/kind';
+import { defineKind, type ObjectOf, undeclaredColumns } from '@cluster-apiserver/model/kind';
 import { field, labelSelector, list, object, publicationOf, type ValueOf } from '@cluster-apiserver/model/schema';
 import { validateLabelSelector } from '@cluster-apiserver/model/validation';
 import { policyRules, validatePolicyRules } from './policy-rule.ts';
@@ -48,7 +48,7 @@ export const clusterRole = defineKind({
     validatePolicyRules(rules ?? [], false, problems);
     if (aggregationRule) validateAggregation(aggregationRule, problems.at('aggregationRule', 'clusterRoleSelectors'));
   },
-  columns: [nameColumn, createdAtColumn],
+  columns: undeclaredColumns,
 });
 
 function validateAggregation({ clusterRoleSelectors: selectors = [] }: AggregationRule, problems: Problems): void {

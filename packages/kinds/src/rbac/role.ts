@@ -1,4 +1,4 @@
-import { createdAtColumn, defineKind, nameColumn, type ObjectOf } from '@cluster-apiserver/model/kind';
+import { defineKind, type ObjectOf, undeclaredColumns } from '@cluster-apiserver/model/kind';
 import { field } from '@cluster-apiserver/model/schema';
 import { policyRules, validatePolicyRules } from './policy-rule.ts';
 import { rbacKind } from './rbac.ts';
@@ -17,5 +17,5 @@ export const role = defineKind({
     'A set of permissions in one namespace. A RoleBinding grants them to users, groups and service accounts.',
   fields,
   validate: ({ rules }, _, problems) => validatePolicyRules(rules ?? [], true, problems),
-  columns: [nameColumn, createdAtColumn],
+  columns: undeclaredColumns,
 });

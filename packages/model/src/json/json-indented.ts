@@ -3,7 +3,7 @@ import { closeBrace, closeBracket, colon, comma, endOfToken, openBrace, openBrac
 /** So much is given on at a time: little enough for a step, and enough that steps are few. */
 const stepCharacters = 4096;
 
-/** Indented JSON: the bytes of `JSON.stringify(value, null, 2)` and a newline. No piece ends inside of a token. */
+/** Indented JSON: the bytes of `JSON.stringify(value, null, 2)`. No piece ends inside of a token. */
 export function* indentedJson(texts: Iterable<string | undefined>): Generator<string | undefined> {
   let depth = 0;
   /** What was opened last has nothing in it so far. */
@@ -37,7 +37,7 @@ export function* indentedJson(texts: Iterable<string | undefined>): Generator<st
       }
     }
   }
-  yield `${out}\n`;
+  yield out;
 }
 
 const lines: string[] = [];

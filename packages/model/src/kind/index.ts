@@ -22,7 +22,7 @@ export { defineSubresource, type Subresource, type SubresourceReports } from './
 export type { Renewed, StoredForm, StoredVersions } from './storage.ts';
 export { compareVersions } from './version-order.ts';
 export { formatAge } from './table/age.ts';
-export { ageColumn, type Cell, type Column, createdAtColumn, nameColumn } from './table/column.ts';
+export { ageColumn, type Cell, type Column, nameColumn, undeclaredColumns } from './table/column.ts';
 export {
   type ListMetadata,
   type MetaVersion,

@@ -26,7 +26,8 @@ export function encode(encoding: Encoding, value: object, schema?: ObjectSchema)
     case 'json':
       return Buffer.from(`${JSON.stringify(value)}\n`);
     case 'prettyJson':
-      return Buffer.from(`${JSON.stringify(value, null, 2)}\n`);
+      // As in kube-apiserver, only a line of JSON ends with a line feed.
+      return Buffer.from(JSON.stringify(value, null, 2));
     case 'yaml':
       return Buffer.from(formatYaml(value));
     case 'protobuf':

@@ -66,14 +66,33 @@ export function* listJson(
   nowMs: number,
 ): Generator<string | undefined> {
   const listTransform = createListTransform(form.served, metadataOf(form.served, transform, list), transform, nowMs);
-  yield JSON.stringify(listTransform.empty).slice(0, -']}'.length);
+  const head = JSON.stringify(listTransform.empty).slice(0, -'[]}'.length);
+  const items = yield* orderItems(form, transform, list.items);
+  if (items.length === 0 && listTransform.isNullIfEmpty) return void (yield `${head}null}`);
+  yield `${head}[`;
   let isFirst = true;
-  for (const { json } of list.items) {
+  for (const { json } of items) {
     if (!isFirst) yield ',';
     isFirst = false;
     yield* listItemJson(form, listTransform, json, nowMs);
   }
   yield ']}';
+}
+
+/** A table may have an order of its own. */
+function* orderItems(
+  form: ServedForm,
+  transform: Transform | undefined,
+  items: EncodableList['items'],
+): Generator<undefined, EncodableList['items']> {
+  const { compareRows } = form.served;
+  if (transform?.as !== 'Table' || !compareRows) return items;
+  const decoded = [];
+  for (const item of items) {
+    decoded.push({ item, object: yield* decodeServedObject(form, item.json) });
+    yield;
+  }
+  return decoded.sort((one, other) => compareRows(one.object, other.object)).map(({ item }) => item);
 }
 
 /**

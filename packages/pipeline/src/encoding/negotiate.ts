@@ -38,6 +38,10 @@ interface Offer {
 
 const texts: readonly MediaType[] = ['application/json', 'application/yaml'];
 const all: readonly MediaType[] = [...texts, 'application/vnd.kubernetes.protobuf'];
+const isStreamed = (type: MediaType): boolean => type !== 'application/yaml';
+const asStream = (type: MediaType): string => `${type};stream=watch`;
+/** Collections can be watched, too. */
+const listed: readonly string[] = [...all, ...all.filter(isStreamed).map(asStream)];
 const createOffer = (types: Offer['types'], shows: Offer['shows'], hasProtobuf = true): Offer => ({
   types,
   shows,
@@ -72,15 +76,22 @@ export const negotiateDocument = (context: RequestInfoContext): Encoding =>
   negotiate(context.request, context.info.query, documents).encoding;
 
 /** The format of one object, or of a Status instead of it. */
-export function negotiateObject({ request, info }: RequestInfoContext, kind: EncodableKind): ResponseFormat {
-  const format = negotiate(request, info.query, offerOf(kind));
+export const negotiateObject = (context: RequestInfoContext, kind: EncodableKind): ResponseFormat =>
+  negotiateOne(context, kind, all);
+
+function negotiateOne(
+  { request, info }: RequestInfoContext,
+  kind: EncodableKind,
+  named: readonly string[],
+): ResponseFormat {
+  const format = negotiate(request, info.query, offerOf(kind), named);
   if (format.transform?.as === 'PartialObjectMetadataList')
     throw notAcceptableError('you requested PartialObjectMetadataList, but the requested object is not a list');
   return format;
 }
 
 export function negotiateList({ request, info }: RequestInfoContext, kind: EncodableKind): ResponseFormat {
-  const format = negotiate(request, info.query, offerOf(kind));
+  const format = negotiate(request, info.query, offerOf(kind), listed);
   if (format.transform?.as === 'PartialObjectMetadata')
     throw notAcceptableError(
       `you requested PartialObjectMetadata, but the requested object is a list (${kind.kind}List)`,
@@ -90,7 +101,7 @@ export function negotiateList({ request, info }: RequestInfoContext, kind: Encod
 
 /** The format of watch events, which are never indented. */
 export function negotiateWatch(context: RequestInfoContext, kind: EncodableKind): ResponseFormat {
-  const format = negotiateObject(context, kind);
+  const format = negotiateOne(context, kind, listed);
   switch (format.encoding) {
     case 'json':
     case 'protobuf':
@@ -98,13 +109,7 @@ export function negotiateWatch(context: RequestInfoContext, kind: EncodableKind)
     case 'prettyJson':
       return format.transform ? { ...format, encoding: 'json' } : json;
     case 'yaml':
-      throw notAcceptableError(
-        acceptedTypesMessage(
-          offerOf(kind)
-            .types.filter(isStreamed)
-            .map((type) => `${type};stream=watch`),
-        ),
-      );
+      throw notAcceptableError(acceptedTypesMessage(offerOf(kind).types.filter(isStreamed).map(asStream)));
     default:
       return unreachable(format.encoding);
   }
@@ -119,7 +124,13 @@ export function negotiateError(request: ApiRequest, query: URLSearchParams | und
   }
 }
 
-function negotiate(request: ApiRequest, query: URLSearchParams | undefined, offer: Offer): ResponseFormat {
+/** `named` are the types that an error names, of a kind that is built in. */
+function negotiate(
+  request: ApiRequest,
+  query: URLSearchParams | undefined,
+  offer: Offer,
+  named: readonly string[] = offer.types,
+): ResponseFormat {
   const accept = request.header('accept');
   if (accept === undefined || accept === 'application/json' || accept === '*/*')
     return isPretty(request, query) ? { encoding: 'prettyJson' } : json;
@@ -131,9 +142,10 @@ function negotiate(request: ApiRequest, query: URLSearchParams | undefined, offe
   const include = choice.isTableRequested ? readIncludeObject(query) : undefined;
   const { type, shape, isIndented } = choice;
   if (!type) {
-    // As in kube-apiserver: a known media type with an unknown transformation gets an error without details, as does a custom kind.
-    const details = choice.isKnownType || !offer.hasProtobuf ? undefined : {};
-    throw notAcceptableError(acceptedTypesMessage(offer.types), details);
+    // As in kube-apiserver: its router refuses unknown media types, except for custom kinds.
+    if (!choice.isKnownType && offer.hasProtobuf)
+      throw notAcceptableError(`406: Not Acceptable\n\nAvailable representations: ${named.join(', ')}`, {});
+    throw notAcceptableError(acceptedTypesMessage(offer.types));
   }
   const encoding = mediaTypes[type];
   const pretty = encoding === 'json' && (isIndented || isPretty(request, query));
@@ -169,8 +181,6 @@ function choose(ranges: readonly MediaRange[], offer: Offer): Choice {
   const isKnownType = ranges.some((range) => types.some((type) => coversType(range, type)));
   return { type: undefined, shape: undefined, isIndented: false, isKnownType, isTableRequested };
 }
-
-const isStreamed = (type: MediaType): boolean => type !== 'application/yaml';
 
 /** Only watch events can be streamed. For other responses the parameter has no effect. */
 function canStream({ parameters }: MediaRange, type: MediaType): boolean {

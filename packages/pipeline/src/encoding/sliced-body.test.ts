@@ -133,7 +133,7 @@ const forms: readonly ResponseFormat[] = [
 const atOnce = (encoding: Encoding, value: object, schema: Parameters<typeof encodeProtobuf>[0]): Buffer => {
   if (encoding === 'protobuf') return encodeProtobuf(schema, value as TypeNames);
   if (encoding === 'yaml') return Buffer.from(formatYaml(value));
-  return Buffer.from(`${JSON.stringify(value, null, encoding === 'prettyJson' ? 2 : undefined)}\n`);
+  return Buffer.from(encoding === 'prettyJson' ? JSON.stringify(value, null, 2) : `${JSON.stringify(value)}\n`);
 };
 
 const bytesOf = async (body: ApiResponse['body'] | Promise<ApiResponse['body']>): Promise<Buffer> =>
@@ -163,8 +163,9 @@ const cases = [robot, machine].flatMap((kind) =>
 describe.each(cases)('%s of %s as %s', (_, __, ___, kind, form) => {
   test.each(Object.entries(lists))('a list of %s', async (____, items) => {
     const objects = items.map((json) => inServedForm(resourceOf(kind), decodeStored(json)));
-    const { empty, members } = createListTransform(kind, metadata, form.transform, nowMs);
-    const value = { ...empty, [form.transform?.as === 'Table' ? 'rows' : 'items']: members(objects) };
+    const { empty, members, isNullIfEmpty } = createListTransform(kind, metadata, form.transform, nowMs);
+    const isNull = isNullIfEmpty && items.length === 0 && form.encoding !== 'protobuf';
+    const value = { ...empty, [form.transform?.as === 'Table' ? 'rows' : 'items']: isNull ? null : members(objects) };
     const expected = atOnce(form.encoding, value, listSchema(kind, form.transform));
     const made = await bytesOf(listBody(resourceOf(kind), form, listOf(items)));
     expect(made.equals(expected)).toBe(true);

@@ -9,6 +9,7 @@ import {
   partialObjectMetadataList,
   type EncodableKind,
   tableOf,
+  undeclaredColumns,
 } from '@cluster-apiserver/model/kind';
 import type { ObjectSchema } from '@cluster-apiserver/model/schema';
 import type { TableTransform, Transform } from './negotiate.ts';
@@ -51,6 +52,8 @@ export interface ListTransform {
   readonly transform: Transform | undefined;
   readonly empty: TypeNames;
   readonly members: (objects: readonly KubeObject[]) => readonly object[];
+  /** As in kube-apiserver, some lists without items have null instead of an empty list. */
+  readonly isNullIfEmpty: boolean;
 }
 
 /** Items omit kind and apiVersion, which the list has. */
@@ -70,17 +73,20 @@ export function createListTransform(
     return {
       transform,
       empty,
+      isNullIfEmpty: false,
       members: kind.isCustom ? (objects) => objects : (objects) => objects.map(withoutTypeNames),
     };
   }
   if (transform.as === 'Table') {
     const table = (objects: readonly KubeObject[]): ReturnType<typeof tableOf> =>
       tableOf(kind, objects, metadata, { ...transform, namesColumns: true, nowMs });
-    return { transform, empty: table([]), members: (objects) => table(objects).rows };
+    const isNullIfEmpty = kind.columns === undeclaredColumns;
+    return { transform, empty: table([]), isNullIfEmpty, members: (objects) => table(objects).rows };
   }
   return {
     transform,
     empty: partialObjectMetadataList([], metadata, transform.version),
+    isNullIfEmpty: true,
     members: (objects) => objects.map((object) => partialObjectMetadata(object, transform.version)),
   };
 }

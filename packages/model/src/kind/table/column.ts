@@ -38,5 +38,8 @@ export const createdAtColumn: Column<KubeObject> = {
   value: ({ metadata }) => metadata.creationTimestamp ?? '',
 };
 
+/** The columns of kinds for which upstream declares none. */
+export const undeclaredColumns: readonly Column<KubeObject>[] = [nameColumn, createdAtColumn];
+
 /** How a kind is shown that declares no columns. */
 export const plainColumns: readonly Column<KubeObject>[] = [nameColumn, ageColumn];
