@@ -83,6 +83,7 @@ export default {
         text: 'Concepts',
         items: [
           page('Reliability', 'reliability'),
+          page('Security model', 'security-model'),
           page('Benchmarks', 'benchmarks'),
           page('API differences', 'api-differences'),
           page('Architecture', 'architecture'),
@@ -106,7 +107,7 @@ export default {
           { text: 'Contributing', link: '/CONTRIBUTING' },
           page('Add a kind', 'adding-a-kind'),
           page('Testing', 'testing'),
-          { text: 'Security', link: '/SECURITY' },
+          { text: 'Report a vulnerability', link: '/SECURITY' },
         ],
       },
     ],

@@ -48,7 +48,7 @@ describe('identity', () => {
     },
   );
 
-  // Fails once Node reports such a header: then refuse it and change docs/decisions/0023.
+  // Fails once Node reports such a header: then refuse it and change docs/decisions/0005-http-listener.md.
   test.each(['\x01', '\0', '\x1f', '\x7f'])(
     'an HTTP/2 header with the control character %j is dropped by Node',
     async (control) => {

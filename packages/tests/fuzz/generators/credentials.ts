@@ -126,7 +126,7 @@ export const identity: Generator = (random, context) => {
 
 /**
  * Node's HTTP/2 silently drops header values with control characters: a known gap, see
- * docs/decisions/0023-hostile-clients.md.
+ * docs/decisions/0005-http-listener.md.
  */
 const isLost = (value: string, over: RequestInput['over']): boolean =>
   over === 'h2' && /[\x00-\x08\x0a-\x1f\x7f]/.test(value);

@@ -139,7 +139,7 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
   });
 
   test('a running container has the command', () => {
-    const [{ Id = '' } = {}] = containersOf(replicas[0]);
+    const [{ Id } = { Id: '' }] = containersOf(replicas[0]);
     expect(run('docker', ['exec', Id, 'cluster-apiserver', 'version'])).toMatch(/^cluster-apiserver \d+\.\d+\.\d+/);
   });
 
