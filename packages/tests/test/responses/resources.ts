@@ -26,7 +26,9 @@ export interface ServedResource {
  */
 export const servedResources: readonly ServedResource[] = [...kinds({ eventLifetimeSeconds: 3_600 }), lampKind]
   .filter(({ kind }) => kind !== 'CustomResourceDefinition')
-  .flatMap((stored) => stored.versions.map((version) => toResource(stored, version)));
+  .flatMap((stored) =>
+    stored.versions.filter(({ isServed }) => isServed).map((version) => toResource(stored, version)),
+  );
 
 function toResource(
   { storage }: Kind,
