@@ -17,6 +17,7 @@ export interface KubeApiserver {
   readonly url: string;
   /** Of a member of `system:masters`. */
   readonly token: string;
+  readonly certificate: Buffer;
   readonly pid: number;
   readonly etcd: { readonly url: string; readonly pid: number };
   request(method: string, path: string, body?: object): Promise<KubeResponse>;
@@ -71,7 +72,7 @@ export async function startKubeApiserver({
     };
     await until('kube-apiserver', isReady, startMaxMs);
     const ownEtcd = { url: member?.endpoint ?? '', pid: member?.pid ?? 0 };
-    return { url, token, pid: child.pid ?? 0, etcd: ownEtcd, request, stop };
+    return { url, token, certificate: fs.readFileSync(certificate), pid: child.pid ?? 0, etcd: ownEtcd, request, stop };
   } catch (error) {
     await stop();
     throw error;
