@@ -1,44 +1,78 @@
 import type { SyncTask } from '@cluster-apiserver/base';
+import { encodeEnvelope, messageParts, type TypeNames } from '@cluster-apiserver/model/codec';
 import type { ApiVersion, Review } from '@cluster-apiserver/model/kind';
 import type { ApiRequest } from '../exchange.ts';
+import { type MediaType, mediaTypes } from '../encoding/encode.ts';
 import { parseMediaRanges } from '../encoding/media-ranges.ts';
+import { aggregatedSchema } from './protobuf.ts';
 import { type ServedGroup, type ServedVersion, listServedResources } from './served-groups.ts';
 
 /** Aggregated discovery: all groups with all resources in one response. */
 
-export const aggregatedVersions = ['v2', 'v2beta1'] as const;
-export type AggregatedVersion = (typeof aggregatedVersions)[number];
-
 const apiGroup = 'apidiscovery.k8s.io';
 const listKind = 'APIGroupDiscoveryList';
 
-export const aggregatedMediaType = (version: AggregatedVersion): string =>
-  `application/json;g=${apiGroup};v=${version};as=${listKind}`;
+/** A version of the list in an encoding. */
+export interface AggregatedForm {
+  readonly version: string;
+  readonly type: MediaType;
+  /** The same in JSON. */
+  readonly inJson: AggregatedForm;
+}
 
-/** The version of aggregated discovery that the client prefers, or undefined for unaggregated discovery. */
-export function negotiateAggregatedVersion(request: ApiRequest): AggregatedVersion | undefined {
+const forms: readonly AggregatedForm[] = ['v2', 'v2beta1'].flatMap((version) => {
+  const json = { version, type: 'application/json' } as { -readonly [K in keyof AggregatedForm]: AggregatedForm[K] };
+  json.inJson = json;
+  return [json, { version, type: 'application/vnd.kubernetes.protobuf', inJson: json }];
+});
+
+export const mediaTypeOf = ({ type, version }: AggregatedForm): string =>
+  `${type};g=${apiGroup};v=${version};as=${listKind}`;
+
+/** The form of aggregated discovery that the client prefers, or undefined for unaggregated discovery. */
+export function negotiateAggregated(request: ApiRequest): AggregatedForm | undefined {
   for (const { type, parameters } of parseMediaRanges(request.header('accept'))) {
-    const form = parameters.get('as');
-    if (form === undefined && plainTypes.has(type)) return undefined;
-    if (form !== listKind || type !== 'application/json' || parameters.get('g') !== apiGroup) continue;
-    const version = aggregatedVersions.find((one) => one === parameters.get('v'));
-    if (version) return version;
+    const requested = parameters.get('as');
+    if (requested === undefined && plainTypes.has(type)) return undefined;
+    if (requested !== listKind || parameters.get('g') !== apiGroup) continue;
+    const form = forms.find((one) => one.type === type && one.version === parameters.get('v'));
+    if (form) return form;
   }
   return undefined;
 }
 
-const plainTypes = new Set(['*/*', 'application/*', 'application/json', 'application/yaml']);
+const plainTypes = new Set(['*/*', 'application/*', ...Object.keys(mediaTypes)]);
 
-/** The list as JSON, in steps. Texts of versions are kept, because most changes concern one of them. */
-export function* aggregatedJson(groups: readonly ServedGroup[], version: AggregatedVersion): SyncTask<string> {
+/** The list, in steps. */
+export function* encodeAggregated(groups: readonly ServedGroup[], form: AggregatedForm): SyncTask<string | Buffer> {
+  const head = { kind: listKind, apiVersion: `${apiGroup}/${form.version}` };
+  return form.type === 'application/json'
+    ? yield* aggregatedJson(groups, head)
+    : yield* aggregatedProtobuf(groups, head);
+}
+
+function* aggregatedProtobuf(groups: readonly ServedGroup[], head: TypeNames): SyncTask<Buffer> {
+  const items: object[] = [];
+  for (const { name, versions } of groups) {
+    const shown: object[] = [];
+    for (const served of versions) shown.push(yield* versionObject(served));
+    items.push({ metadata: { name }, versions: shown });
+  }
+  const parts = yield* messageParts(aggregatedSchema, { items });
+  const length = parts.reduce((sum, part) => sum + part.length, 0);
+  return Buffer.concat([encodeEnvelope(head, length), ...parts]);
+}
+
+/** Texts of versions are kept, because most changes concern one of them. */
+function* aggregatedJson(groups: readonly ServedGroup[], names: TypeNames): SyncTask<string> {
   const items: string[] = [];
   for (const { name, versions } of groups) {
     const texts: string[] = [];
     for (const served of versions) texts.push(yield* versionJson(served));
     items.push(`{"metadata":${JSON.stringify(name ? { name } : {})},"versions":[${texts.join(',')}]}`);
   }
-  const head = JSON.stringify({ kind: listKind, apiVersion: `${apiGroup}/${version}`, metadata: {}, items: [] });
-  return `${head.slice(0, -']}'.length)}${items.join(',')}]}`;
+  const head = JSON.stringify({ ...names, metadata: {}, items: [] });
+  return `${head.slice(0, -']}'.length)}${items.join(',')}]}\n`;
 }
 
 const jsonByVersion = new WeakMap<ServedVersion, string>();
@@ -46,14 +80,18 @@ const jsonByVersion = new WeakMap<ServedVersion, string>();
 function* versionJson(served: ServedVersion): SyncTask<string> {
   const known = jsonByVersion.get(served);
   if (known !== undefined) return known;
+  const text = JSON.stringify(yield* versionObject(served));
+  jsonByVersion.set(served, text);
+  return text;
+}
+
+function* versionObject({ version, kinds }: ServedVersion): SyncTask<object> {
   const resources: object[] = [];
-  for (const kind of served.kinds) {
+  for (const kind of kinds) {
     resources.push(resource(kind));
     yield;
   }
-  const text = JSON.stringify({ version: served.version, resources, freshness: 'Current' });
-  jsonByVersion.set(served, text);
-  return text;
+  return { version, resources, freshness: 'Current' };
 }
 
 function resource(kind: ApiVersion | Review): object {

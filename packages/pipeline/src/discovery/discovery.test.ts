@@ -1,9 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { systemClock } from '@cluster-apiserver/base';
+import { parseProtobuf } from '@cluster-apiserver/model/codec';
 import { defineKind, defineSubresource } from '@cluster-apiserver/model/kind';
+import type { ObjectSchema } from '@cluster-apiserver/model/schema';
 import { subdomainNames } from '@cluster-apiserver/model/validation';
 import { askDocuments } from '../../test/ask-documents.ts';
 import { discoveryRoutes } from './discovery.ts';
+import { aggregatedSchema, documentSchemas } from './protobuf.ts';
 
 const light = defineSubresource({
   name: 'light',
@@ -215,6 +218,54 @@ test.each(['/version', '/api', '/apis', '/api/v1', '/apis/shop.example', '/apis/
 test.each(['/api/v2', '/apis/gadgets.example', '/apis/shop.example/v2'])('%s is not there', async (path) => {
   expect(await ask(path)).toMatchObject({ status: 404, text: '404 page not found\n' });
 });
+
+test.each(['/api', '/apis', '/api/v1', '/apis/shop.example', '/apis/shop.example/v1'])(
+  '%s says the same in protobuf as in JSON',
+  async (path) => {
+    const { kind, value } = await protobuf(path, protobufType, documentSchemas);
+    const inJson = (await json(path)) as Readonly<Record<string, unknown>>;
+    expect(kind).toBe(inJson['kind']);
+    expect(withoutEmpty(value)).toEqual(withoutEmpty(inJson));
+  },
+);
+
+test.each(['/api', '/apis'])('%s has the same groups and resources in protobuf as in JSON', async (path) => {
+  const inProtobuf = aggregated('v2').replace('application/json', protobufType);
+  const { kind, value } = await protobuf(path, inProtobuf, { APIGroupDiscoveryList: aggregatedSchema });
+  const { metadata: _, ...inJson } = (await json(path, aggregated('v2'))) as Readonly<Record<string, unknown>>;
+  expect(kind).toBe('APIGroupDiscoveryList');
+  expect(withoutEmpty(value)).toEqual(withoutEmpty(inJson));
+});
+
+const protobufType = 'application/vnd.kubernetes.protobuf';
+
+async function protobuf(
+  path: string,
+  accept: string,
+  schemas: Readonly<Record<string, ObjectSchema>>,
+): Promise<{ readonly kind: string | undefined; readonly value: unknown }> {
+  const { bytes, headers } = await ask(path, { accept });
+  expect(headers['content-type']).toBe(accept);
+  let kind: string | undefined;
+  const { value } = parseProtobuf(bytes, (names) => {
+    ({ kind } = names);
+    return kind === undefined ? undefined : schemas[kind];
+  });
+  return { kind, value };
+}
+
+/** Protobuf does not tell what is empty from what is absent, and has verbs in a message of their own. */
+function withoutEmpty(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutEmpty);
+  if (typeof value !== 'object' || value === null) return value;
+  if ('items' in value && Array.isArray(value.items) && value.items.every((item) => typeof item === 'string'))
+    return value.items;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, member]) => member !== '' && member !== false && !(Array.isArray(member) && member.length === 0))
+      .map(([name, member]) => [name, withoutEmpty(member)]),
+  );
+}
 
 test('browsers and curl get indented JSON', async () => {
   const { text } = await ask('/version', { 'user-agent': 'curl/8.0' });

@@ -11,13 +11,15 @@ import {
   prepareBody,
   prepareEncodings,
 } from '../non-resource/prepared-response.ts';
+import { type AggregatedForm, encodeAggregated, mediaTypeOf, negotiateAggregated } from './aggregated.ts';
 import {
-  type AggregatedVersion,
-  aggregatedJson,
-  negotiateAggregatedVersion,
-  aggregatedMediaType,
-} from './aggregated.ts';
-import { formatCoreVersions, formatGroup, formatGroupList, formatResourceList } from './lists.ts';
+  type DiscoveryDocument,
+  formatCoreVersions,
+  formatGroup,
+  formatGroupList,
+  formatResourceList,
+  protobufFormOf,
+} from './lists.ts';
 import { liveGroups, type ServedKinds } from './live-groups.ts';
 import type { ServedGroup, ServedVersion } from './served-groups.ts';
 
@@ -58,30 +60,40 @@ export function discoveryRoutes(served: ServedKinds, version: VersionInfo, clock
 }
 
 /** A path that serves both forms of discovery. */
-function rootHandler(list: () => object, groups: readonly ServedGroup[], clock: Clock): NonResourceHandler {
+function rootHandler(list: () => DiscoveryDocument, groups: readonly ServedGroup[], clock: Clock): NonResourceHandler {
   const unaggregated = objectHandler(list);
-  const aggregated = new Map<AggregatedVersion, PreparedBody | Promise<PreparedBody>>();
-  const prepare = (version: AggregatedVersion): PreparedBody | Promise<PreparedBody> =>
-    runTask(clock, undefined, prepareAggregated(groups, version));
+  const prepared = new Map<AggregatedForm, PreparedBody | Promise<PreparedBody>>();
+  const bodyIn = (form: AggregatedForm): PreparedBody | Promise<PreparedBody> => {
+    const body = prepared.get(form) ?? runTask(clock, undefined, prepareAggregated(groups, form));
+    prepared.set(form, body);
+    return body;
+  };
   return (context, parameters, paths) => {
-    const version = negotiateAggregatedVersion(context.request);
-    if (!version) return unaggregated(context, parameters, paths);
-    const body = aggregated.get(version) ?? prepare(version);
-    aggregated.set(version, body);
-    const respond = (found: PreparedBody): ApiResponse => recordObject(context, found, respondPrepared(context, found));
-    return body instanceof Promise ? body.then(respond) : respond(body);
+    const form = negotiateAggregated(context.request);
+    if (!form) return unaggregated(context, parameters, paths);
+    const body = bodyIn(form);
+    // Audit events have JSON.
+    const json = context.audit?.wantsResponseObject ? bodyIn(form.inJson) : body;
+    const respond = (found: PreparedBody, recorded: PreparedBody): ApiResponse =>
+      recordObject(context, recorded, respondPrepared(context, found));
+    return body instanceof Promise || json instanceof Promise
+      ? Promise.all([body, json]).then((both) => respond(...both))
+      : respond(body, json);
   };
 }
 
-function* prepareAggregated(groups: readonly ServedGroup[], version: AggregatedVersion): SyncTask<PreparedBody> {
-  return prepareBody(aggregatedMediaType(version), `${yield* aggregatedJson(groups, version)}\n`);
+function* prepareAggregated(groups: readonly ServedGroup[], form: AggregatedForm): SyncTask<PreparedBody> {
+  return prepareBody(mediaTypeOf(form), yield* encodeAggregated(groups, form));
 }
 
 /** For API objects. Like kube-apiserver, audit events of the level RequestResponse contain these, but not `/version`. */
-function objectHandler(valueOf: () => object): NonResourceHandler {
+function objectHandler(valueOf: () => DiscoveryDocument): NonResourceHandler {
   let encodings: PreparedEncodings | undefined;
   return (context) => {
-    encodings ??= prepareEncodings(valueOf());
+    if (!encodings) {
+      const document = valueOf();
+      encodings = prepareEncodings(document, () => protobufFormOf(document));
+    }
     return recordObject(context, encodings.json, respondEncoded(context, encodings));
   };
 }

@@ -55,7 +55,7 @@ const chosenBytesMax = 64 * 1024;
 const metadataAlone: readonly Transform['as'][] = ['PartialObjectMetadata', 'PartialObjectMetadataList'];
 
 const documents = createOffer(texts, []);
-const errors = createOffer(all, []);
+const untransformed = createOffer(all, []);
 const objects = createOffer(all, ['Table', ...metadataAlone]);
 const customObjects = createOffer(all, ['Table', ...metadataAlone], false);
 const unstoredObjects = createOffer(all, metadataAlone);
@@ -72,8 +72,8 @@ const json: ResponseFormat = { encoding: 'json' };
  * The encoding of discovery and OpenAPI documents. All these functions throw NotAcceptable if the client accepts none
  * of the formats.
  */
-export const negotiateDocument = (context: RequestInfoContext): Encoding =>
-  negotiate(context.request, context.info.query, documents).encoding;
+export const negotiateDocument = (context: RequestInfoContext, hasProtobuf = false): Encoding =>
+  negotiate(context.request, context.info.query, hasProtobuf ? untransformed : documents).encoding;
 
 /** The format of one object, or of a Status instead of it. */
 export const negotiateObject = (context: RequestInfoContext, kind: EncodableKind): ResponseFormat =>
@@ -118,7 +118,7 @@ export function negotiateWatch(context: RequestInfoContext, kind: EncodableKind)
 /** The encoding of an error: the requested one if possible, otherwise indented JSON. */
 export function negotiateError(request: ApiRequest, query: URLSearchParams | undefined): Encoding {
   try {
-    return negotiate(request, query, errors).encoding;
+    return negotiate(request, query, untransformed).encoding;
   } catch {
     return 'prettyJson';
   }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { ObjectSchema } from '@cluster-apiserver/model/schema';
 import type { ApiResponse, OutgoingHeaders } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
 import { compressResponse } from '../encoding/gzip.ts';
@@ -31,34 +32,43 @@ export async function prepareSlices(contentType: string, slices: SlicedBody): Pr
   return { contentType, bytes: joinBuffers(whole), hash: hash.digest('hex').toUpperCase() };
 }
 
-/** One value in all encodings. JSON is encoded at once, YAML and indented JSON on the first request. */
+/** One value in all encodings. JSON is encoded at once, the others on the first request. */
 export interface PreparedEncodings {
   readonly json: PreparedBody;
+  readonly hasProtobuf: boolean;
   in(encoding: Encoding): PreparedBody;
 }
 
-export function prepareEncodings(value: object): PreparedEncodings {
-  const json = prepare('json', value);
+/** What a value is in protobuf. */
+export interface ProtobufForm {
+  readonly schema: ObjectSchema;
+  readonly value: object;
+}
+
+export function prepareEncodings(value: object, protobuf?: () => ProtobufForm): PreparedEncodings {
+  const prepare = (encoding: Encoding): PreparedBody => {
+    const { value: encoded, schema } = encoding === 'protobuf' && protobuf ? protobuf() : { value, schema: undefined };
+    return prepareBody(contentTypes[encoding], encode(encoding, encoded, schema));
+  };
+  const json = prepare('json');
   const made = new Map<Encoding, PreparedBody>([['json', json]]);
   return {
     json,
+    hasProtobuf: protobuf !== undefined,
     in: (encoding) => {
-      const found = made.get(encoding) ?? prepare(encoding, value);
+      const found = made.get(encoding) ?? prepare(encoding);
       made.set(encoding, found);
       return found;
     },
   };
 }
 
-const prepare = (encoding: Encoding, value: object): PreparedBody =>
-  prepareBody(contentTypes[encoding], encode(encoding, value));
-
 /** Responds in the encoding that the client accepts. */
 export const respondEncoded = (
   context: AuthenticatedContext,
   encodings: PreparedEncodings,
   headers?: OutgoingHeaders,
-): ApiResponse => respondPrepared(context, encodings.in(negotiateDocument(context)), headers);
+): ApiResponse => respondPrepared(context, encodings.in(negotiateDocument(context, encodings.hasProtobuf)), headers);
 
 /** Responds with the bytes, or with 304 if the client already has them. */
 export function respondPrepared(
