@@ -83,8 +83,7 @@ try {
   };
   const clients = openClients(cluster, pacedClients);
   const admin = requireValue(clients[0]);
-  for (let at = 0; at < objects; at++)
-    await requireSuccess(admin, 'POST', configMaps, { body: configMap(`c-${at}`) });
+  for (let at = 0; at < objects; at++) await requireSuccess(admin, 'POST', configMaps, { body: configMap(`c-${at}`) });
   const flooding = openClients({ ca: cluster.ca, token: await createFloodingUser(admin) }, floodingClients);
   const transport = http2Transport(cluster);
   cleanup.defer('watches', () => transport.close());
