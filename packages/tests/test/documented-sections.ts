@@ -38,6 +38,7 @@ export const kubectlSections = [
 
 /** `operating.cluster.test.ts`: servers that are started as the pages say. */
 export const serverSections = [
+  'conformance/README.md: ## Replay',
   'docs/audit.md: # Audit',
   'docs/authentication.md: ## Client certificates',
   'docs/encryption.md: ## Enable it',

@@ -18,6 +18,7 @@ import { runDocument, type Shell } from './run-document.ts';
 
 const slowTestMs = 60_000;
 const answerMs = 20_000;
+const root = path.resolve(import.meta.dirname, '..', '..', '..');
 const isThere = (program: string): boolean => spawnSync(program, ['--version']).error === undefined;
 
 let etcd: RealEtcd;
@@ -54,6 +55,24 @@ const requestServer = (method: string, target: string, body?: object) =>
   requestHttps(`${env.SERVER}${target}`, { method, rejectUnauthorized: false, token: documentedToken, body });
 
 const servers: Readonly<Record<(typeof serverSections)[number], () => Promise<unknown>>> = {
+  'conformance/README.md: ## Replay': () =>
+    run('conformance/README.md: ## Replay', {
+      before: [`cluster-apiserver ${/--controllers=[^`]+/.exec(readDocument('conformance/README.md'))?.[0]}`],
+      // A few cases: the conformance kit runs all.
+      adaptCommand: (command) =>
+        command
+          .replace('run.mjs --server https://HOST:PORT --token TOKEN --ca FILE', 'run.mjs …')
+          .replace('run.mjs … --only chunk', 'run.mjs …')
+          .replace(
+            'conformance/run.mjs …',
+            `${root}/conformance/run.mjs --server $SERVER --token $TOKEN --ca apiserver.crt --only 'chunking: limit'`,
+          ),
+      afterwards: ([, , , list]) => {
+        expect(JSON.parse(read('out.json'))).toMatchObject({ results: expect.any(Array) });
+        expect(list?.shown.length).toBeGreaterThan(1);
+      },
+    }),
+
   'docs/audit.md: # Audit': async () => {
     write('audit-policy.yaml', yamlOf('docs/audit.md'));
     await run('docs/audit.md: # Audit', {
