@@ -71,4 +71,4 @@ export const composeSections = [
 export const recipeSections = sectionsOf('docs/recipes.md');
 
 /** `deploy/compose-start.cluster.test.ts`: the image that starts a cluster. */
-export const imageSection = 'docs/install.md: ## The command';
+export const imageSections = ['docs/install.md: ## The command'] as const;

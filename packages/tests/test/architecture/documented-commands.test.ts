@@ -8,7 +8,7 @@ import {
   composeSections,
   curlSections,
   etcdctlSections,
-  imageSection,
+  imageSections,
   kubectlSections,
   recipeSections,
   type Section,
@@ -47,16 +47,28 @@ const notRun: readonly (readonly [section: Section, beginning: string, reason: s
   ['docs/decisions/0070-kubernetes-version.md: # 0070: The version of Kubernetes', 'node ', 'compiles for 15 minutes'],
 ];
 
-const run: readonly Section[] = [
-  ...[...startSections, ...curlSections, ...kubectlSections],
-  ...[...serverSections, ...etcdctlSections],
-  ...([...chartSections, ...composeSections, ...recipeSections, imageSection] as const),
-];
+const lists: Readonly<Record<string, readonly Section[]>> = {
+  startSections,
+  curlSections,
+  kubectlSections,
+  serverSections,
+  etcdctlSections,
+  chartSections,
+  composeSections,
+  recipeSections,
+  imageSections,
+};
 
 const blocks = pages.flatMap((page) => blocksOf(read(root, page)).map((block) => ({ page, ...block })));
 
+test.each(Object.keys(lists))('a test goes through %s', (list) => {
+  const imports = new RegExp(`import \\{[^}]*\\b${list}\\b[^}]*\\} from '[./]+/documented-sections.ts'`);
+  const tests = fs.globSync('packages/tests/test/**/*.cluster.test.ts', { cwd: root });
+  expect(tests.filter((file) => imports.test(read(root, file)))).toHaveLength(1);
+});
+
 test('a test runs each section with blocks of the console, and no other', () => {
-  expect(run.toSorted()).toEqual(pages.flatMap(sectionsOf).toSorted());
+  expect(Object.values(lists).flat().toSorted()).toEqual(pages.flatMap(sectionsOf).toSorted());
 });
 
 const others = blocks.filter(({ language }) => language === 'sh');
