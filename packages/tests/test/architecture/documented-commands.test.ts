@@ -23,7 +23,7 @@ const notRun: readonly (readonly [section: Section, beginning: string, reason: s
   [
     'docs/install.md: ## Docker compose',
     'AUTHENTICATION_CONFIG=',
-    'needs images of others; compose.cluster.test.ts starts each profile that has its own',
+    'needs images of others; compose.cluster.test.ts starts the profiles whose images it has',
   ],
   [
     'docs/install.md: ## Docker compose',
