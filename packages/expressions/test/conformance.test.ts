@@ -1,7 +1,9 @@
 import { expect, test } from '@jest/globals';
+import fs from 'node:fs';
+import path from 'node:path';
 import { type Case, cases, failureOf, needsMessages } from './conformance.ts';
 
-/** Sections of which everything holds that needs no protocol buffers; docs/decisions/0012-expressions.md counts them. */
+/** Sections of which everything holds that needs no protocol buffers; docs/decisions/0012-expressions.md and the README count them. */
 const sections = [
   ['basic', 43],
   ['comparisons', 334],
@@ -56,6 +58,20 @@ test.each(sections)('all public cases of %s hold, and there are %d', (section, c
   ) as [Case[], Case[]];
   expect(same.flatMap((of) => failureOf(of)?.concat(` (${of.name}: ${of.expr})`) ?? [])).toEqual([]);
   expect(different.filter((of) => failureOf(of) === undefined)).toEqual([]);
+});
+
+/** The pages of the package and of the decision, which have a table of the sections. */
+test.each(['packages/expressions/README.md', 'docs/decisions/0012-expressions.md'])('%s has these numbers', (page) => {
+  const text = fs.readFileSync(path.resolve(import.meta.dirname, '../../..', page), 'utf8');
+  const rows = Array.from(text.matchAll(/\| (\w+) \| (\d+) (?=\|)/g), ([, section, count]) => [section, Number(count)]);
+  const counts = rows.filter(([section]) => section !== 'type_deductions');
+  expect(Object.fromEntries(counts)).toEqual(Object.fromEntries(sections));
+  expect(text).toMatch(new RegExp(`\\b${differentInKubernetes.size} (cases that fail|have another result on purpose)`));
+});
+
+test('the page of the package has the sum of the cases', () => {
+  const text = fs.readFileSync(path.resolve(import.meta.dirname, '../README.md'), 'utf8');
+  expect(text).toContain(`Of these ${sections.reduce((sum, [, count]) => sum + count, 0)} cases `);
 });
 
 test('types are deduced as in the public conformance cases that declare no functions', () => {

@@ -3,11 +3,10 @@ import path from 'node:path';
 
 const file = path.resolve(import.meta.dirname, '..', '..', '..', 'bench', 'measured.json');
 
-/** What the arguments of a program say, without the one that saves its figures in the table of docs/scaling.md. */
-export const [args, isSaved] = [
-  process.argv.slice(2).filter((one) => one !== '--save'),
-  process.argv.includes('--save'),
-];
+const isSaved = process.argv.includes('--save');
+
+/** The arguments of the program but `--save`, which keeps its figures in the table of docs/scaling.md. */
+export const args = process.argv.slice(2).filter((one) => one !== '--save');
 
 interface Row {
   readonly part: string;

@@ -1,4 +1,4 @@
-import type { SyncTask } from '@cluster-apiserver/base';
+import { requireValue, type SyncTask } from '@cluster-apiserver/base';
 import { encodeEnvelope, messageParts, type TypeNames } from '@cluster-apiserver/model/codec';
 import type { ApiVersion, Review } from '@cluster-apiserver/model/kind';
 import type { ApiRequest } from '../exchange.ts';
@@ -16,15 +16,15 @@ const listKind = 'APIGroupDiscoveryList';
 export interface AggregatedForm {
   readonly version: string;
   readonly type: MediaType;
-  /** The same in JSON. */
-  readonly inJson: AggregatedForm;
 }
 
-const forms: readonly AggregatedForm[] = ['v2', 'v2beta1'].flatMap((version) => {
-  const json = { version, type: 'application/json' } as { -readonly [K in keyof AggregatedForm]: AggregatedForm[K] };
-  json.inJson = json;
-  return [json, { version, type: 'application/vnd.kubernetes.protobuf', inJson: json }];
-});
+const formsIn = (type: MediaType): readonly AggregatedForm[] => ['v2', 'v2beta1'].map((version) => ({ version, type }));
+const jsonForms = formsIn('application/json');
+const forms = [...jsonForms, ...formsIn('application/vnd.kubernetes.protobuf')];
+
+/** The same version in JSON. */
+export const inJson = (form: AggregatedForm): AggregatedForm =>
+  requireValue(jsonForms.find(({ version }) => version === form.version));
 
 export const mediaTypeOf = ({ type, version }: AggregatedForm): string =>
   `${type};g=${apiGroup};v=${version};as=${listKind}`;

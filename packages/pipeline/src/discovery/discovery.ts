@@ -11,7 +11,7 @@ import {
   prepareBody,
   prepareEncodings,
 } from '../non-resource/prepared-response.ts';
-import { type AggregatedForm, encodeAggregated, mediaTypeOf, negotiateAggregated } from './aggregated.ts';
+import { type AggregatedForm, encodeAggregated, inJson, mediaTypeOf, negotiateAggregated } from './aggregated.ts';
 import {
   type DiscoveryDocument,
   formatCoreVersions,
@@ -73,7 +73,7 @@ function rootHandler(list: () => DiscoveryDocument, groups: readonly ServedGroup
     if (!form) return unaggregated(context, parameters, paths);
     const body = bodyIn(form);
     // Audit events have JSON.
-    const json = context.audit?.wantsResponseObject ? bodyIn(form.inJson) : body;
+    const json = context.audit?.wantsResponseObject ? bodyIn(inJson(form)) : body;
     const respond = (found: PreparedBody, recorded: PreparedBody): ApiResponse =>
       recordObject(context, recorded, respondPrepared(context, found));
     return body instanceof Promise || json instanceof Promise

@@ -22,7 +22,7 @@ const resource = object(
     namespaced: field(2, boolean, 'Whether objects are in namespaces.'),
     kind: field(3, string, 'Kind of the objects.'),
     // In JSON these are a list.
-    verbs: field(4, object({ items: field(1, texts, 'The verbs.') }, {}), 'What clients may do.'),
+    verbs: field(4, object({ items: field(1, texts, 'The verbs.') }, {}), 'Verbs of the API.'),
     shortNames: field(5, texts, 'Short names.'),
     singularName: field(6, string, 'Singular name.'),
     categories: field(7, texts, 'Groups of resources that it belongs to.'),
@@ -59,7 +59,7 @@ const discoveredSubresource = object(
   {
     subresource: field(1, string, 'Name.'),
     responseKind: field(2, kind, 'Kind of the answers.'),
-    verbs: field(4, texts, 'What clients may do.'),
+    verbs: field(4, texts, 'Verbs of the API.'),
   },
   {},
 );
@@ -69,7 +69,7 @@ const discoveredResource = object(
     responseKind: field(2, kind, 'Kind of the answers.'),
     scope: field(3, string, 'Cluster or Namespaced.'),
     singularResource: field(4, string, 'Singular name.'),
-    verbs: field(5, texts, 'What clients may do.'),
+    verbs: field(5, texts, 'Verbs of the API.'),
     shortNames: field(6, texts, 'Short names.'),
     categories: field(7, texts, 'Groups of resources that it belongs to.'),
     subresources: field(8, list(discoveredSubresource, 'atomic'), 'The subresources.'),

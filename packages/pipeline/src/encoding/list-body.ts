@@ -68,15 +68,15 @@ export function* listJson(
   const listTransform = createListTransform(form.served, metadataOf(form.served, transform, list), transform, nowMs);
   const head = JSON.stringify(listTransform.empty).slice(0, -'[]}'.length);
   const items = yield* orderItems(form, transform, list.items);
-  if (items.length === 0 && listTransform.isNullIfEmpty) return void (yield `${head}null}`);
-  yield `${head}[`;
+  const isNull = items.length === 0 && listTransform.isNullIfEmpty;
+  yield isNull ? head : `${head}[`;
   let isFirst = true;
   for (const { json } of items) {
     if (!isFirst) yield ',';
     isFirst = false;
     yield* listItemJson(form, listTransform, json, nowMs);
   }
-  yield ']}';
+  yield isNull ? 'null}' : ']}';
 }
 
 /** A table may have an order of its own. */

@@ -1,13 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fs from 'node:fs';
 import path from 'node:path';
-import { packagesDirectory } from './sources.ts';
-
-const root = path.dirname(packagesDirectory);
-const docs = path.join(root, 'docs');
-const pagesIn = (folder: string): string[] =>
-  fs.readdirSync(folder).filter((name) => name.endsWith('.md') && name !== 'README.md');
-const read = (...parts: readonly string[]): string => fs.readFileSync(path.join(...parts), 'utf8');
+import { diary, docs, pages, pagesIn, read, root } from './documents.ts';
 
 test.each(['docs', 'docs/decisions'])('the index of %s lists all of its pages', (name) => {
   const folder = path.join(root, name);
@@ -29,20 +23,8 @@ test.each(['README.md', 'docs/benchmarks.md'])('%s has at most 120 lines', (name
   expect(read(root, name).split('\n').length - 1).toBeLessThanOrEqual(120);
 });
 
-const pages = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md']
-  .concat(['deploy/README.md', 'deploy/monitoring/README.md', 'helm/README.md', 'helm/cluster-apiserver/README.md'])
-  .concat(fs.globSync('packages/tests/data/*/README.md', { cwd: root }))
-  .concat(
-    pagesIn(docs).map((name) => `docs/${name}`),
-    'docs/README.md',
-  )
-  .concat(pagesIn(path.join(docs, 'decisions')).map((name) => `docs/decisions/${name}`));
-
-/** Not kept up to date: what a diary names need not exist any more. */
-const diary = pagesIn(path.join(docs, 'diary')).map((name) => `docs/diary/${name}`);
-
 test('links between pages are valid', () => {
-  const broken = [...pages, ...diary, 'bench/README.md', 'conformance/README.md'].flatMap((page) =>
+  const broken = [...pages, ...diary].flatMap((page) =>
     Array.from(read(root, page).matchAll(/\]\(([^)#:\s]+)(?:#[^)]*)?\)/g), ([, target = '']) => target)
       .filter((target) => !fs.existsSync(path.join(root, path.dirname(page), target)))
       .map((target) => `${page}: ${target}`),
@@ -50,38 +32,27 @@ test('links between pages are valid', () => {
   expect(broken).toEqual([]);
 });
 
-/** Output that another test compares: what `npm start` prints. */
-const shownOnly = ['docs/tutorial.md: ## The local cluster'];
-/** `compose.cluster.test.ts` and `recipes.cluster.test.ts` run each section. */
-const runAsWhole = ['docs/recipes.md', 'docs/recipes-helm.md'];
-
-test('the commands of each console block are run by a test; fragments are blocks of sh', () => {
-  const tests = fs
-    .globSync('packages/tests/test/**/*.cluster.test.ts', { cwd: root })
-    .map((file) => read(root, file))
-    .join('\n');
-  const notRun = pages
-    .flatMap((page) => consoleHeadings(read(root, page)).map((heading) => ({ page, heading })))
-    .filter(({ page }) => !runAsWhole.includes(page))
-    .filter(({ page, heading }) => !(tests.includes(`'${page}'`) && tests.includes(`'${heading}'`)))
-    .map(({ page, heading }) => `${page}: ${heading}`)
-    .filter((name) => !shownOnly.includes(name));
-  expect(notRun).toEqual([]);
+test.each([
+  ['docs/custom-resources.md', 'lamps'],
+  ['docs/admission.md', 'owned-accounts'],
+])('%s shows docs/examples/%s.yaml', (page, example) => {
+  for (const object of read(docs, 'examples', `${example}.yaml`).split('---\n'))
+    expect(read(root, page)).toContain(object);
 });
-
-/** The headings below which there are blocks of commands with their output. */
-function consoleHeadings(text: string): string[] {
-  return text
-    .replaceAll(/^```(?!console)\w*\n[^]*?^```/gm, '')
-    .split(/^(?=#)/m)
-    .filter((section) => section.includes('```console\n'))
-    .map((section) => section.slice(0, section.indexOf('\n')));
-}
 
 /** Scripts by path, without `packages`, `src` and `test`, as pages name them. */
 const scripts = new Map(
   fs
-    .globSync(['*.ts', 'packages/*/*.mjs', 'packages/*/{src,test,bench,fuzz}/**/*.ts', 'helm/**/*.mjs'], { cwd: root })
+    .globSync(
+      [
+        '*.ts',
+        '{bench,conformance}/*.mjs',
+        'packages/*/*.mjs',
+        'packages/*/{src,test,bench,fuzz}/**/*.ts',
+        'helm/**/*.mjs',
+      ],
+      { cwd: root },
+    )
     .map((file) => [`/${file.replace(/^packages\//, '').replace(/\/(src|test)\//, '/')}`, file]),
 );
 
@@ -116,9 +87,10 @@ test('a constant that pages name with its file is declared there', () => {
   expect(missing).toEqual([]);
 });
 
-/** Identifiers of Node, libraries, systemd and the Gateway API that pages name, and the name of a generated operation. */
+/** Identifiers of Node, libraries, systemd, Kubernetes and the Gateway API that pages name, and the name of a generated operation. */
 const foreignIdentifiers = new Set([
   'AsyncLocalStorage',
+  'ConstrainedImpersonation',
   'createRemoteJWKSet',
   'Http2ServerRequest',
   'k8sVersionMinor',
@@ -134,7 +106,8 @@ const readKnownWords = (): Set<string> =>
     fs
       .globSync(
         [
-          ...['packages/*/{src,test,bench,fuzz}/**/*.ts', 'packages/toolchain/*.mjs', 'tsconfig.json', '*.config.ts'],
+          ...['packages/*/{src,test,bench,fuzz}/**/*.ts', 'tsconfig.json', '*.config.ts'],
+          '{packages/toolchain,bench,conformance}/*.mjs',
           ...['helm/**/*.{yaml,yml,json,tpl,mjs}', 'deploy/**/*.{yaml,yml,json}', '*.yml'],
         ],
         { cwd: root },

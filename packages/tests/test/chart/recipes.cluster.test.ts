@@ -14,7 +14,8 @@ import {
   startKubeApiserver,
 } from '@cluster-apiserver/testkit/kube-apiserver';
 import { describeIf } from '../describe-if.ts';
-import { readDocument } from '../document-steps.ts';
+import { blocksOf, readDocument } from '../document-steps.ts';
+import { chartSections, partsOf, type Section } from '../documented-sections.ts';
 import { kubeconfig } from '../kubeconfig.ts';
 import { hasKubectl } from '../kubectl/kubectl.ts';
 import { runDocument } from '../run-document.ts';
@@ -27,11 +28,14 @@ import { hasHelm, helmEnvironment, installDefinitions } from './helm.ts';
 const slowTestMs = 180_000;
 const answerMs = 60_000;
 const reason = 'there is no Helm, no kubectl, or no KUBE_APISERVER_BIN names a kube-apiserver';
-const page = 'docs/recipes-helm.md';
-const headings = readDocument(page)
-  .split(/^(?=## )/m)
-  .filter((section) => section.includes('```console'))
-  .flatMap((section) => section.split('\n', 1));
+
+/** Of trials of their own, beside the production of the other sections. */
+const trials: Readonly<Record<string, string>> = {
+  'docs/install-helm.md: ## A trial': 'trial',
+  'helm/cluster-apiserver/README.md: # Helm chart of the cluster API server': 'chart-trial',
+};
+/** In which the controllers act. */
+const namespaces = ['platform', ...Object.values(trials)];
 
 describeIf(hasHelm && hasKubectl && kubeApiserverProgram !== undefined, 'on Kubernetes', reason, () => {
   const cleanup = new CleanupStack();
@@ -53,25 +57,31 @@ describeIf(hasHelm && hasKubectl && kubeApiserverProgram !== undefined, 'on Kube
     const target = { url: server.url, ca: server.certificate, token: server.token };
     write('api.kubeconfig', kubeconfigOf(target));
     write('audit.kubeconfig', kubeconfig({ server: 'https://audit.example.com' }));
-    write('values.yaml', /## Production\n\n```yaml\n([^]*?)```/.exec(readDocument('docs/install-helm.md'))?.[1] ?? '');
+    const values = blocksOf(readDocument('docs/install-helm.md')).find(
+      ({ heading, language }) => heading === '## Production' && language === 'yaml',
+    );
+    write('values.yaml', values?.text ?? '');
     write('encryption.yaml', '# {name: key-1, secret: ZXhhbXBsZQ==}\n');
   }, slowTestMs);
   afterAll(() => cleanup.close((what, error) => console.error(what, error)), slowTestMs);
 
-  const run = (document: string, heading: string): Promise<void> =>
-    runDocument(document, heading, {
-      directory,
+  const run = (section: Section): Promise<unknown> =>
+    runDocument(...partsOf(section), {
+      // The README of the chart is beside its folder.
+      directory: section.startsWith('helm/') ? path.join(directory, 'helm') : directory,
       env: { ...helmEnvironment(), KUBECONFIG: path.join(directory, 'kubeconfig') },
-      // No kubelet, no wait for it.
-      adaptCommand: (command) => command.replace('sleep 120', 'sleep 0'),
+      adaptCommand: (command) =>
+        command
+          // No kubelet, no wait for it.
+          .replace('sleep 120', 'sleep 0')
+          .replaceAll(/\bplatform\b/g, trials[section] ?? 'platform'),
       answerMs,
     });
 
   test(
     'the chart is installed, and the recipes work as they are written, one after the other',
     async () => {
-      await run('docs/install-helm.md', '## Production');
-      for (const heading of headings) await run(page, heading);
+      for (const section of chartSections) await run(section);
     },
     slowTestMs,
   );
@@ -88,22 +98,26 @@ function playControllers(kubernetes: KubeApiserver): () => Promise<void> {
       await kubernetes.request('PUT', `${collection}/${metadata.name}/status`, { ...object, status: statusOf(object) });
     }
   };
+  const playIn = async (namespace: string): Promise<void> => {
+    await play(`/apis/apps/v1/namespaces/${namespace}/deployments`, ({ metadata, spec }) => ({
+      observedGeneration: metadata.generation,
+      replicas: spec.replicas,
+      updatedReplicas: spec.replicas,
+      readyReplicas: spec.replicas,
+      availableReplicas: spec.replicas,
+    }));
+    const now = new Date().toISOString().replace(/\.\d+/, '');
+    await play(`/apis/batch/v1/namespaces/${namespace}/jobs`, () => ({
+      startTime: now,
+      completionTime: now,
+      succeeded: 1,
+      conditions: ['SuccessCriteriaMet', 'Complete'].map((type) => ({ type, status: 'True' })),
+    }));
+    await play(`/api/v1/namespaces/${namespace}/pods`, () => ({ phase: 'Succeeded', observedGeneration: 1 }));
+  };
   const playing = (async () => {
     while (isPlaying) {
-      await play('/apis/apps/v1/namespaces/platform/deployments', ({ metadata, spec }) => ({
-        observedGeneration: metadata.generation,
-        replicas: spec.replicas,
-        updatedReplicas: spec.replicas,
-        readyReplicas: spec.replicas,
-        availableReplicas: spec.replicas,
-      }));
-      const now = new Date().toISOString().replace(/\.\d+/, '');
-      await play('/apis/batch/v1/namespaces/platform/jobs', () => ({
-        startTime: now,
-        completionTime: now,
-        succeeded: 1,
-        conditions: ['SuccessCriteriaMet', 'Complete'].map((type) => ({ type, status: 'True' })),
-      }));
+      for (const namespace of namespaces) await playIn(namespace);
       await sleep(systemClock, 200);
     }
   })();

@@ -4,8 +4,9 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { freePorts } from '@cluster-apiserver/testkit/free-ports';
-import { until } from '@cluster-apiserver/testkit/until';
 import { describeIf } from '../describe-if.ts';
+import { imageSections, partsOf } from '../documented-sections.ts';
+import { runDocument } from '../run-document.ts';
 import { readComposeFile } from './compose-file.ts';
 
 // The image that starts a cluster in one container. `npm run compose` builds it.
@@ -14,36 +15,30 @@ const image = readComposeFile().services['apiserver-1']?.image?.replace(':', '-s
 const slowTestMs = 180_000;
 
 describeIf(process.env.COMPOSE !== undefined, 'the image to try', 'npm run compose tests it', () => {
-  test(
-    'serves kubectl with the kubeconfig of its log, and stops in order',
-    async () => {
+  test.each(imageSections)(
+    'serves kubectl with the kubeconfig of its log, and stops in order: %s',
+    async (section) => {
       const [port = 0] = await freePorts(1);
       const name = `try-${port}`;
       const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'start-image-'));
-      const command = ['start', '--listen=0.0.0.0', `--port=${port}`, '--data-dir=/data', '--print-kubeconfig'];
-      docker([
-        'run',
-        '--detach',
-        '--name',
-        name,
-        '--read-only',
-        '--publish',
-        `127.0.0.1:${port}:${port}`,
-        image,
-        ...command,
-      ]);
+      const options = `start --listen=0.0.0.0 --port=${port} --data-dir=/data --print-kubeconfig`;
+      const inThisTest = (command: string): string =>
+        command
+          .replace(/\btry\b/, name)
+          .replace(
+            /^docker run (.*) 127\.0\.0\.1:6443:6443 \S+$/,
+            `docker run --read-only $1 127.0.0.1:${port}:${port} ${image} ${options}`,
+          )
+          .replace(
+            /^docker logs/,
+            `until docker logs ${name} | grep --quiet ^current-context; do sleep 1; done; docker logs`,
+          );
       try {
-        const printed = await until(
-          'a kubeconfig',
-          () => /^apiVersion: v1\n[^]*\ncurrent-context: \w+\n/m.exec(docker(['logs', name]))?.[0],
-          slowTestMs,
-        );
-        const kubeconfig = path.join(folder, 'kubeconfig');
-        fs.writeFileSync(kubeconfig, printed, { mode: 0o600 });
-        const namespaces = spawnSync('kubectl', ['--kubeconfig', kubeconfig, 'get', 'namespaces'], {
-          encoding: 'utf8',
+        await runDocument(...partsOf(section), {
+          directory: folder,
+          adaptCommand: inThisTest,
+          answerMs: slowTestMs,
         });
-        expect(namespaces.stdout).toContain('default');
         docker(['stop', '--time', '30', name]);
         expect(docker(['inspect', '--format', '{{.State.ExitCode}}', name]).trim()).toBe('0');
       } finally {

@@ -1,5 +1,8 @@
-/** The recording at the top of README.md: the commands and output that `readme.cluster.test.ts` runs, as an animation. */
-import { readDocument, stepsBelow } from '../document-steps.ts';
+/**
+ * The recording at the top of README.md, as an animation. It is drawn from the text of the page; `readme.cluster.test.ts`
+ * draws it again from what the commands have printed, and compares the two.
+ */
+import { readDocument, type Step, stepsOf } from '../document-steps.ts';
 
 const columns = 100;
 const lineHeight = 20;
@@ -19,13 +22,16 @@ interface Line {
   readonly atMs: number;
 }
 
-export function tour(): string {
+export const tour = (): string => drawTour(stepsOf(readDocument('README.md'), '## Try it').slice(1));
+
+/** The steps after `npm start`. */
+export function drawTour(steps: readonly Step[]): string {
   const lines: Line[] = [];
   let atMs = -beforeCommandMs;
   const add = (text: string, kind: Line['kind']): void => {
     for (const part of wrap(text)) lines.push({ text: part, kind, atMs });
   };
-  for (const { command, shown } of stepsBelow(readDocument('README.md'), '## Try it')) {
+  for (const { command, shown } of steps) {
     atMs += beforeCommandMs;
     add(`$ ${command}`, 'command');
     atMs += beforeOutputMs;
