@@ -1,5 +1,5 @@
 /**
- * The sections whose console blocks tests run. A test runs every section of its list; `documentation.test.ts` compares the
+ * The sections whose console blocks tests run. A test runs every section of its list; `documented-commands.test.ts` compares the
  * lists with the pages, so no block is left out.
  */
 import { blocksOf, readDocument } from './document-steps.ts';
