@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import path from 'node:path';
 import { repetitions, soaking } from '@cluster-apiserver/testkit/soak';
 
-const inputs = repetitions({ ci: 14_000, soak: 1_000_000 });
+const inputs = repetitions({ ci: 8_000, soak: 1_000_000 });
 /** A fixed seed makes continuous integration deterministic. */
 const seed = 1;
 const limitMs = soaking ? 3 * 3_600_000 : 300_000;
