@@ -153,10 +153,12 @@ try {
     return opened;
   });
   const loadSeconds = (clock.monotonicMs() - loadBeganMs) / 1_000;
-  saveSizing(
-    `replica: ${objects.toLocaleString('en')} objects of ${objectBytes.toLocaleString('en')} bytes`,
-    `${mebibytes(process.memoryUsage().rss).toLocaleString('en')} MiB, read in ${loadSeconds.toFixed(1)} s`,
-  );
+  // Of fewer objects, what this process has left of writing them would be too large a part.
+  if (objects >= 500_000)
+    saveSizing(
+      `replica: ${objects.toLocaleString('en')} objects of ${objectBytes.toLocaleString('en')} bytes`,
+      `${mebibytes(process.memoryUsage().rss).toLocaleString('en')} MiB, read in ${loadSeconds.toFixed(1)} s`,
+    );
   await measureReads(registry);
   const update = (n: number, round: number): Promise<Revision> =>
     store.update(keyOf(n), valueOf(n, round, objectBytes), last.get(n) ?? revision(0), {}, within());
