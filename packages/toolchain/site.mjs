@@ -10,7 +10,7 @@ import fs from 'node:fs';
 import https from 'node:https';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
-import { outputOf, run, step } from './child.mjs';
+import { run, step } from './child.mjs';
 import { withCluster } from './cluster.mjs';
 import { provisionEtcd } from './etcd.mjs';
 import { prepare } from './prepare.mjs';
@@ -70,10 +70,12 @@ function publishVersion(folder, dist) {
   fs.rmSync(own, { recursive: true, force: true });
   fs.cpSync(dist, own, { recursive: true });
   fs.writeFileSync(path.join(folder, 'index.html'), versionsPage(fs.readdirSync(folder)));
-  const git = (...args) => outputOf('git', ['-C', folder, ...args]);
-  git('add', '--all');
-  git('-c', 'user.name=release', '-c', 'user.email=release@users.noreply.github.com', 'commit', '-m', `v${version}`);
-  git('push');
+  const author = ['-c', 'user.name=release', '-c', 'user.email=release@users.noreply.github.com'];
+  // A version that is published again may be the same.
+  for (const command of [['add', '--all'], [...author, 'commit', '--allow-empty', '-m', `v${version}`], ['push']]) {
+    const { ok, output } = step('git', ['-C', folder, ...command]);
+    if (!ok) throw new Failure(`The site could not be published.\n${output}`);
+  }
 }
 
 /** Only those who build the site need it, so it is no dependency of the project. */

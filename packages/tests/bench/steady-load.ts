@@ -53,6 +53,9 @@ const admissionConfiguration = {
   plugins: [{ name: 'EventRateLimit', configuration: eventLimits }],
 };
 
+// An interrupted benchmark also stops its servers.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
 const random = seededRandom(1);
 const cleanup = new CleanupStack();
 let created = 0;

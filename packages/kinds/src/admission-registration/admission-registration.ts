@@ -20,8 +20,8 @@ export const admissionKind = {
 } as const;
 
 /**
- * The versions with the same fields in which kube-apiserver stored policies and bindings, and stores those that mutate
- * until 1.36. Clients see none of them.
+ * The versions in which kube-apiserver stored policies and bindings; 1.36 still stores those that mutate as v1beta1. Their
+ * fields are those of v1, and clients see none of them.
  */
 export const unservedVersions = (fields: FieldDeclarations): readonly VersionDeclaration<KubeObject>[] =>
   ['v1beta1', 'v1alpha1'].map((version) => ({

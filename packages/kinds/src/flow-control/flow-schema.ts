@@ -52,9 +52,7 @@ export const flowSchema = defineKind({
     validateStatus(status, problems.at('status'));
   },
   // As they are matched.
-  compareRows: (one, other) =>
-    one.spec.matchingPrecedence - other.spec.matchingPrecedence ||
-    ((one.metadata.name ?? '') < (other.metadata.name ?? '') ? -1 : 1),
+  rowRank: ({ spec }) => spec.matchingPrecedence,
   columns: [
     nameColumn,
     {

@@ -97,8 +97,8 @@ export interface KindOptions<T extends KubeObject> {
   readonly fixedFields: readonly string[];
   /** The columns of its table: name and age by default. */
   readonly columns: readonly Column<T>[];
-  /** The order of the rows of its table; that of the list by default. */
-  readonly compareRows?: ((one: T, other: T) => number) | undefined;
+  /** Rows of its table with a smaller number come first; by default they are in the order of the list. */
+  readonly rowRank?: ((object: T) => number) | undefined;
   /** Fields that field selectors may name besides metadata.name and metadata.namespace; none by default. */
   readonly selectableFields: Readonly<Record<string, (object: T) => string>>;
   /** The selectable fields that usually match few objects: an index finds these without a scan. None by default. */

@@ -19,8 +19,8 @@ export interface EncodableKind extends GroupVersionKind {
   readonly valuesMax?: number;
   /** The columns of its table; none where it is not shown as one. */
   readonly columns: readonly Column<KubeObject>[];
-  /** The order of the rows of a table; that of the list by default. */
-  readonly compareRows?: ((one: KubeObject, other: KubeObject) => number) | undefined;
+  /** Rows of a table with a smaller number come first; the others stay in the order of the list. */
+  readonly rowRank?: ((object: KubeObject) => number) | undefined;
 }
 
 /** The properties of a kind that clients see, whether its objects are stored or only answered. */

@@ -85,14 +85,18 @@ function* orderItems(
   transform: Transform | undefined,
   items: EncodableList['items'],
 ): Generator<undefined, EncodableList['items']> {
-  const { compareRows } = form.served;
-  if (transform?.as !== 'Table' || !compareRows) return items;
-  const decoded = [];
+  const { rowRank } = form.served;
+  if (transform?.as !== 'Table' || !rowRank) return items;
+  // No decoded object is kept, and only different ranks are sorted.
+  const byRank = new Map<number, EncodableList['items'][number][]>();
   for (const item of items) {
-    decoded.push({ item, object: yield* decodeServedObject(form, item.json) });
+    const rank = rowRank(yield* decodeServedObject(form, item.json));
+    const same = byRank.get(rank);
+    if (same) same.push(item);
+    else byRank.set(rank, [item]);
     yield;
   }
-  return decoded.sort((one, other) => compareRows(one.object, other.object)).map(({ item }) => item);
+  return [...byRank].sort(([one], [other]) => one - other).flatMap(([, same]) => same);
 }
 
 /**

@@ -1,8 +1,15 @@
 /** What a real kube-apiserver stores: an object of each kind that this server has, too, encrypted by one of four providers. */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import type { CleanupStack } from '@cluster-apiserver/base';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
-import type { KubeApiserver } from '@cluster-apiserver/testkit/kube-apiserver';
+import { type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
+import { startPlugin } from '@cluster-apiserver/testkit/kms-plugin';
+import { type KubeApiserver, startKubeApiserver } from '@cluster-apiserver/testkit/kube-apiserver';
 import { until } from '@cluster-apiserver/testkit/until';
 import { samples } from '../authorization/samples.ts';
+import { lampDefinition } from '../custom-sample.ts';
 import { kmsProviders, provider } from './configuration.ts';
 
 /** Resources that each provider encrypts; all others are stored in clear. */
@@ -28,33 +35,35 @@ const reviews = /^(?:authentication|authorization)\.k8s\.io\/|^[^/]*\/[^/]*\//;
 /** The resources that both servers store. */
 export const stored = Object.keys(samples).filter((resource) => !reviews.test(resource));
 export const lamps = '/apis/workshop.example/v1/lamps';
-const definition = {
-  apiVersion: 'apiextensions.k8s.io/v1',
-  kind: 'CustomResourceDefinition',
-  metadata: { name: 'lamps.workshop.example' },
-  spec: {
-    group: 'workshop.example',
-    scope: 'Namespaced',
-    names: { plural: 'lamps', kind: 'Lamp' },
-    versions: [
-      {
-        name: 'v1',
-        served: true,
-        storage: true,
-        schema: {
-          openAPIV3Schema: {
-            type: 'object',
-            properties: { spec: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
-          },
-        },
-      },
-    ],
-  },
-};
+
+export interface KubeApiserverOnEtcd {
+  readonly etcd: RealEtcd;
+  readonly server: KubeApiserver;
+  /** Of both servers: an EncryptionConfiguration. */
+  readonly configuration: string;
+  readonly collections: ReadonlyMap<string, string>;
+}
+
+/** Starts a kube-apiserver that encrypts, and prepares it. */
+export async function startOnEtcd(cleanup: CleanupStack): Promise<KubeApiserverOnEtcd> {
+  const home = fs.mkdtempSync(path.join(os.tmpdir(), 'on-etcd-'));
+  cleanup.defer('files', () => fs.rmSync(home, { recursive: true }));
+  const socket = path.join(home, 'kms.sock');
+  const plugin = await startPlugin(socket);
+  cleanup.defer('plugin', () => plugin.stop());
+  const etcd = await startEtcd();
+  cleanup.defer('etcd', () => etcd.stop());
+  const configuration = configurationWith(socket);
+  const file = path.join(home, 'encryption.json');
+  fs.writeFileSync(file, configuration);
+  const server = await startKubeApiserver({ etcd, flags: [`--encryption-provider-config=${file}`] });
+  cleanup.defer('kube-apiserver', () => server.stop());
+  return { etcd, server, configuration, collections: await prepare(server) };
+}
 
 /** Creates a namespace and a definition, and returns the collections of all resources that both servers store. */
-export async function prepare(server: KubeApiserver): Promise<ReadonlyMap<string, string>> {
-  await create(server, '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
+async function prepare(server: KubeApiserver): Promise<ReadonlyMap<string, string>> {
+  await create(server, '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', lampDefinition);
   await create(server, '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } });
   await until('the custom kind', async () => (await server.request('GET', lamps)).status === 200 || undefined);
   return new Map(

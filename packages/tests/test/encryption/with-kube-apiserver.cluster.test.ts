@@ -1,20 +1,11 @@
 /** A real kube-apiserver and this server on the same etcd, with the same encryption: each reads what the other writes. */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import fs from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { CleanupStack } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
-import { startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { rawValue } from '@cluster-apiserver/testkit/etcd-gateway';
-import { startPlugin } from '@cluster-apiserver/testkit/kms-plugin';
-import {
-  type KubeApiserver,
-  kubeApiserverProgram,
-  startKubeApiserver,
-} from '@cluster-apiserver/testkit/kube-apiserver';
+import { type KubeApiserver, kubeApiserverProgram } from '@cluster-apiserver/testkit/kube-apiserver';
 import { requestHttps } from '@cluster-apiserver/testkit/https-request';
 import { until } from '@cluster-apiserver/testkit/until';
 import { describeIf } from '../describe-if.ts';
@@ -23,14 +14,13 @@ import { file, flags, prefixOf } from './configuration.ts';
 import { runStorage } from './run-storage.ts';
 import {
   bodyFor,
-  configurationWith,
   create,
   encrypted,
   getObject,
   keyOf,
   lamps,
   nameFor,
-  prepare,
+  startOnEtcd,
   stored,
   storedPrefixes,
 } from './stored-by-kube-apiserver.ts';
@@ -65,21 +55,11 @@ describeIf(kubeApiserverProgram !== undefined, 'kube-apiserver on the same etcd'
   let configuration: string;
 
   beforeAll(async () => {
-    const home = fs.mkdtempSync(path.join(os.tmpdir(), 'both-servers-'));
-    cleanup.defer('files', () => fs.rmSync(home, { recursive: true }));
-    const socket = path.join(home, 'kms.sock');
-    const plugin = await startPlugin(socket);
-    cleanup.defer('plugin', () => plugin.stop());
-    const etcd = await startEtcd();
-    cleanup.defer('etcd', () => etcd.stop());
-    configuration = configurationWith(socket);
-    const written = path.join(home, file);
-    fs.writeFileSync(written, configuration);
-    theirs = await startKubeApiserver({ etcd, flags: [`--encryption-provider-config=${written}`] });
-    cleanup.defer('kube-apiserver', () => theirs.stop());
+    const started = await startOnEtcd(cleanup);
+    ({ server: theirs, configuration, collections } = started);
+    const { etcd } = started;
     ours = await serveKinds(kinds, { etcd, flags, files: { [file]: configuration } });
     cleanup.defer('server', () => ours.close());
-    collections = await prepare(theirs);
     await until('the custom kind', async () => (await ours.statusOf('GET', lamps)) === 200 || undefined);
   });
   afterAll(() => cleanup.close());
