@@ -38,6 +38,37 @@ async function send(token: string, method: string, path: string, body?: object):
 const uidOf = async (path: string): Promise<string | undefined> =>
   (await server.request('GET', path)).body.metadata.uid;
 
+async function getTable(
+  path: string,
+): Promise<{ readonly rows: readonly { readonly cells: readonly unknown[] }[] | null }> {
+  const accept = 'application/json;as=Table;g=meta.k8s.io;v=v1';
+  const headers = { accept };
+  const { text: body } = await requestHttps(`${server.url}${path}`, {
+    ca: server.certificate,
+    token: 'secret',
+    headers,
+  });
+  return JSON.parse(body);
+}
+
+test('a table has FlowSchemas in the order in which they match, a list by name', async () => {
+  const rows = (await getTable(schemas)).rows ?? [];
+  const order = rows.map(({ cells: [name, , precedence] }) => [Number(precedence), String(name)] as const);
+  expect(order.length).toBeGreaterThan(10);
+  expect(order).toEqual(
+    order.toSorted(([one, name], [other, otherName]) => one - other || (name < otherName ? -1 : 1)),
+  );
+  const { items = [] } = (await server.request('GET', schemas)).body;
+  const names = items.map(({ metadata }) => String(metadata.name));
+  expect(names).toEqual(names.toSorted());
+  expect(names).not.toEqual(order.map(([, name]) => name));
+});
+
+test('an empty table has null for rows only if its kind has no columns of its own', async () => {
+  expect((await getTable('/api/v1/limitranges')).rows).toBeNull();
+  expect((await getTable('/api/v1/secrets?labelSelector=a%3Db')).rows).toEqual([]);
+});
+
 test('responses name the FlowSchema and the priority level, refused and exempt ones too', async () => {
   const [global, exempt] = [
     { schema: await uidOf(`${schemas}/global-default`), level: await uidOf(`${levels}/global-default`) },
