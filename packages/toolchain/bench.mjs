@@ -65,6 +65,7 @@ async function runSizing(args) {
     [...ofServer, 'event-loop.ts', '100000'],
     [...ofServer, 'event-loop.ts', '500000', '500'],
     [...ofServer, 'event-loop.ts', '1000000', '500'],
+    ['object-memory.ts'],
     ['idle-watches.ts'],
     ['load-balancers.ts', `haproxy=${haproxy}`],
   ];

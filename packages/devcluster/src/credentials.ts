@@ -16,7 +16,7 @@ const secret = 0o600;
  */
 export async function writeCredentials(home: Home, address: string, clock: Clock, random: Random): Promise<void> {
   fs.mkdirSync(home.pki, { recursive: true, mode: 0o700 });
-  const authority = await openOrCreateAuthority(home.pki, clock, random);
+  const authority = await openOrCreateAuthority(home, clock, random);
   const server = await authority.issueForServer({ commonName: 'cluster-apiserver', hosts: ['localhost', '127.0.0.1'] });
   const adminToken = readOrCreateToken(home.adminToken, random);
   const developerToken = readOrCreateToken(home.developerToken, random);
@@ -42,8 +42,12 @@ function readOrCreateToken(file: string, random: Random): string {
   return token;
 }
 
-async function openOrCreateAuthority(pki: string, clock: Clock, random: Random): ReturnType<typeof createAuthority> {
-  const [certificateFile, keyFile] = [path.join(pki, 'ca.crt'), path.join(pki, 'ca.key')];
+async function openOrCreateAuthority(
+  { pki, authorityKey: keyFile }: Home,
+  clock: Clock,
+  random: Random,
+): ReturnType<typeof createAuthority> {
+  const certificateFile = path.join(pki, 'ca.crt');
   const [certificate, privateKey] = [readIfExists(certificateFile), readIfExists(keyFile)];
   if (certificate && privateKey) return openAuthority({ certificate, privateKey }, clock, random);
   const authority = await createAuthority('cluster-apiserver local authority', clock, random);

@@ -11,6 +11,7 @@ export interface Home {
   /** Static token file with the tokens of both. */
   readonly tokenFile: string;
   readonly ca: string;
+  readonly authorityKey: string;
   readonly pki: string;
   readonly serverCertificate: string;
   readonly serverKey: string;
@@ -39,6 +40,7 @@ export function getHome(directory: string): Home {
     developerToken: at('developer.token'),
     tokenFile: at('pki', 'tokens.csv'),
     ca: at('ca.crt'),
+    authorityKey: at('pki', 'ca.key'),
     pki: at('pki'),
     serverCertificate: at('pki', 'server.crt'),
     serverKey: at('pki', 'server.key'),

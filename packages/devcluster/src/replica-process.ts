@@ -56,6 +56,9 @@ export function createReplicaPrograms(
     const defaults = {
       'shutdown-delay-duration': shutdownDelay,
       'root-ca-file': home.ca,
+      'client-ca-file': home.ca,
+      'cluster-signing-cert-file': home.ca,
+      'cluster-signing-key-file': home.authorityKey,
       'service-account-issuer': address,
       'service-account-signing-key-file': home.signingKey,
       ...(encrypted && {

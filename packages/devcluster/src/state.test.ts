@@ -175,6 +175,16 @@ describe('flags of the replicas', () => {
     expect(flagsWith([])).toContain(`--service-account-signing-key-file=${home.signingKey}`);
   });
 
+  test('make the replicas sign certificates of clients with the authority of the cluster, and trust it', () => {
+    expect(flagsWith([])).toEqual(
+      expect.arrayContaining([
+        `--client-ca-file=${home.ca}`,
+        `--cluster-signing-cert-file=${home.ca}`,
+        `--cluster-signing-key-file=${home.authorityKey}`,
+      ]),
+    );
+  });
+
   test('may replace a default of the launcher', () => {
     expect(flagsWith([])).toContain('--shutdown-delay-duration=2s');
     const args = flagsWith(['--shutdown-delay-duration=0s']);

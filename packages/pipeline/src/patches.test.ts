@@ -77,6 +77,21 @@ describe('a patch', () => {
     for (const field of ['name', 'zork', 'blue']) expect(refused.json().message).toContain(field);
   });
 
+  test.each([
+    ['colour: blue', ': .colour: field not declared in schema'],
+    [
+      'colour: blue\nzork: 1',
+      ': errors:\n  .colour: field not declared in schema\n  .zork: field not declared in schema',
+    ],
+  ])('a strict apply refuses %j in the words of kube-apiserver', async (fields, problem) => {
+    const refused = await ask('PATCH', `${robots}/a?fieldManager=m&fieldValidation=Strict`, {
+      body: `kind: Robot\napiVersion: v1\nmetadata: {name: a}\n${fields}\n`,
+      headers: { 'content-type': 'application/apply-patch+yaml' },
+    });
+    const object = 'failed to create typed patch object (/a; /v1, Kind=Robot)';
+    expect(refused.json()).toMatchObject({ code: 400, reason: 'BadRequest', message: `${object}${problem}` });
+  });
+
   test('ten thousand operations are within the limits, and what they hold is bounded as an object is', async () => {
     await make('a', { words: { x: '1' } });
     const patch = (operations: readonly object[]) =>

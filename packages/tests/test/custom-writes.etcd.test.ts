@@ -161,6 +161,18 @@ test('a value of another type takes what is below it from its owner', async () =
   expect(ownedBy(patched.body, 'creator')).toEqual({ 'f:spec': { '.': {}, 'f:color': {}, 'f:free': {} } });
 });
 
+test.each(['Ignore', 'Warn', 'Strict'])(
+  'an apply of a field without a schema is refused with %s',
+  async (validation) => {
+    const refused = await apply('v1', { spec: { none: 1 } }, 'applier', `&fieldValidation=${validation}`);
+    const problem = '.spec.none: field not declared in schema';
+    expect(refused).toMatchObject({
+      status: 400,
+      body: { message: expect.stringMatching(`Kind=Lamp\\): \\${problem}$`) },
+    });
+  },
+);
+
 describe('The scale', () => {
   test.each<[unknown, object]>([
     ['many', { status: 422, body: { details: { causes: [expect.objectContaining({ field: 'patch' })] } } }],

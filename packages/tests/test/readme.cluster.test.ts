@@ -4,7 +4,6 @@ import os from 'node:os';
 import path from 'node:path';
 import { type Cluster, startCluster } from '@cluster-apiserver/testkit/cluster';
 import { until } from '@cluster-apiserver/testkit/until';
-import { testAuthority } from '../../certificates/test/test-authority.ts';
 import type { Step } from './document-steps.ts';
 import { installProgram } from './documented-program.ts';
 import { curlSections, kubectlSections, partsOf, type Section, startSections } from './documented-sections.ts';
@@ -35,18 +34,7 @@ function makeDirectory(): string {
 
 async function openCheckout(): Promise<Checkout> {
   const directory = makeDirectory();
-  // The local cluster does not sign certificates of clients unless it is told to.
-  const { certificate, privateKey } = await testAuthority('users');
-  const files = { certificate: path.join(directory, 'users.crt'), key: path.join(directory, 'users.key') };
-  fs.writeFileSync(files.certificate, certificate);
-  fs.writeFileSync(files.key, privateKey);
-  const replicaFlags = [
-    '--controllers=*',
-    `--client-ca-file=${files.certificate}`,
-    `--cluster-signing-cert-file=${files.certificate}`,
-    `--cluster-signing-key-file=${files.key}`,
-  ];
-  const cluster = await startCluster({ replicas: 2, etcdMembers: 1, replicaFlags });
+  const cluster = await startCluster({ replicas: 2, etcdMembers: 1, replicaFlags: ['--controllers=*'] });
   fs.mkdirSync(path.join(directory, '.cluster'));
   fs.writeFileSync(path.join(directory, '.cluster', 'ca.crt'), cluster.ca);
   fs.writeFileSync(path.join(directory, '.cluster', 'admin.token'), cluster.token);

@@ -38,7 +38,7 @@ const scaleForm: EncodableKind = {
   schema: object(
     {
       ...typeMeta,
-      metadata: field(1, objectMeta, 'Standard object metadata.', 'always'),
+      metadata: field(1, objectMeta, "Standard object's metadata.", 'always'),
       spec: field(2, spec, 'Desired scale.', 'always'),
       status: field(3, status, 'Current scale.', 'always'),
     },

@@ -285,7 +285,7 @@ function formOf(
 ): Pick<ApiVersion, 'apiVersion' | 'schema' | 'listSchema' | 'hasProtobuf' | 'subresourceForms'> {
   const { group, version, kind, listKind, plural, description, subresources, fieldSubresources } = described;
   const schema = object(
-    { ...typeMeta, metadata: field(1, objectMeta, 'Standard object metadata.', 'always'), ...fields },
+    { ...typeMeta, metadata: field(1, objectMeta, "Standard object's metadata.", 'always'), ...fields },
     {
       publication: publicationOf({ group, version, kind }, description, requiredFields),
       ...(versions && { versions }),

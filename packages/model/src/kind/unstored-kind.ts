@@ -20,7 +20,7 @@ export function defineUnstoredKind(declaration: UnstoredKindDeclaration<FieldDec
     kind,
     apiVersion: group ? `${group}/${version}` : version,
     schema: object(
-      { ...typeMeta, metadata: field(1, objectMeta, 'Standard object metadata.', 'always'), ...fields },
+      { ...typeMeta, metadata: field(1, objectMeta, "Standard object's metadata.", 'always'), ...fields },
       { publication: publicationOf({ group, version, kind }, description, requiredFields) },
     ),
     hasProtobuf: true,

@@ -53,7 +53,7 @@ export const objectMeta = object(
       'Version of the object, changed by every write. Send it with an update to detect concurrent writes.',
     ),
     generation: field(7, int64, 'Number of changes of the desired state.'),
-    creationTimestamp: field(8, time, 'Time of creation; set by the server.'),
+    creationTimestamp: field(8, time, 'CreationTimestamp is a timestamp: the time of creation, set by the server.'),
     deletionTimestamp: field(9, time, 'Time at which deletion was requested, while finalizers remain.'),
     deletionGracePeriodSeconds: field(
       10,

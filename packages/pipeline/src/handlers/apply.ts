@@ -14,7 +14,12 @@ import { WrongTypeError } from '@cluster-apiserver/model/schema';
 import { requireBoundedMembers } from '@cluster-apiserver/model/validation';
 import { apply, type Resource } from '@cluster-apiserver/registry';
 import { rejectUnparsable, parseYamlBody } from '../request-body/body-formats.ts';
-import { type FieldValidation, reportFieldProblems, strictError } from '../request-body/field-validation.ts';
+import {
+  type FieldValidation,
+  reportFieldProblems,
+  strictError,
+  undeclaredFieldsMessage,
+} from '../request-body/field-validation.ts';
 import { readBody } from '../request-body/read-body.ts';
 import type { ApiResponse } from '../exchange.ts';
 import { addWarning, type AuthenticatedContext } from '../request-context.ts';
@@ -64,10 +69,12 @@ function* readConfiguration(
   try {
     const writable = dropUnwritable(kind, subresource, value);
     const configuration = yield* readAppliedInSteps(kind.schema, writable, (path) => unknown.push(formatPath(path)));
-    // kube-apiserver reports duplicates in other words, and then no unknown fields.
-    const where = faults.length > 0 ? 'error strict decoding YAML: error converting YAML to JSON: ' : strictError;
     // kube-apiserver fails to merge what the schema of a custom kind does not name.
     const refused = kind.isCustom && unknown.length > 0 ? 'Strict' : validation;
+    const isUndeclared = refused === 'Strict' && unknown.length > 0;
+    if (isUndeclared && faults.length === 0) throw badRequest(undeclaredFieldsMessage(showObject(value), unknown));
+    // kube-apiserver reports duplicates in other words, and then no unknown fields.
+    const where = faults.length > 0 ? 'error strict decoding YAML: error converting YAML to JSON: ' : strictError;
     reportFieldProblems({ faults, hasMoreDocuments, unknown, where }, refused, warn);
     yield;
     if (stored === kind) return configuration;
@@ -85,14 +92,31 @@ function* readConfiguration(
   }
 }
 
+/** As errors of kube-apiserver name the object. */
+function showObject({ apiVersion, kind, metadata }: JsonObject): string {
+  const { namespace, name } = isJsonObject(metadata) ? metadata : {};
+  return `${show(namespace)}/${show(name)}; ${showType(apiVersion, kind)}`;
+}
+
+/** The core group is empty. */
+function showType(apiVersion: unknown, kind: unknown): string {
+  const version = show(apiVersion);
+  return `${version.includes('/') ? version : `/${version}`}, Kind=${show(kind)}`;
+}
+
+/** A name, which may be missing, or anything else that a client has sent. */
+function show(value: unknown): string {
+  return typeof value === 'string' ? value.slice(0, shownCharactersMax) : '';
+}
+
+const shownCharactersMax = 253;
+
 /** An applied configuration must name its kind and version, since its fields have a meaning only in that version. */
 function requireTypeNames(kind: ApiVersion, value: unknown): asserts value is JsonObject {
   if (!isJsonObject(value)) throw badRequest('error decoding YAML: the configuration to apply must be an object');
   const [apiVersion, name] = [getOwn(value, 'apiVersion'), getOwn(value, 'kind')];
   if (apiVersion !== kind.apiVersion || name !== kind.kind)
-    throw badRequest(
-      `invalid object type: ${JSON.stringify(name ?? '')} in version ${JSON.stringify(apiVersion ?? '')}, expected ${kind.kind} in version ${JSON.stringify(kind.apiVersion)}`,
-    );
+    throw badRequest(`invalid object type: ${showType(apiVersion, name)}`);
   const metadata = getOwn(value, 'metadata');
   if (isJsonObject(metadata) && (getOwn(metadata, 'managedFields') ?? null) !== null)
     throw badRequest('metadata.managedFields must be nil');

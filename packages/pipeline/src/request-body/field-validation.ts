@@ -32,20 +32,37 @@ export function reportFieldProblems(
   warn: (text: string) => void,
 ): void {
   const isStrict = validation === 'Strict';
-  const listed: string[] = isStrict && hasMoreDocuments ? ['only the first document of the body would be read'] : [];
   const count = faults.length + unknown.length;
-  if (count + listed.length === 0 || validation === 'Ignore') return;
-  let listedCount = 0;
-  let left = listedCharactersMax;
-  for (const [problem, problems] of messages(faults, unknown, isStrict)) {
-    if (left <= 0) break;
-    left -= problem.length;
-    listedCount += problems;
-    listed.push(problem);
-  }
-  if (listedCount < count) listed.push(`and ${count - listedCount} more`);
+  const isCut = isStrict && hasMoreDocuments;
+  if ((count === 0 && !isCut) || validation === 'Ignore') return;
+  const cut = isCut ? ['only the first document of the body would be read'] : [];
+  const listed = [...cut, ...listWithin(messages(faults, unknown, isStrict), count)];
   if (isStrict) throw refuse(`${where}${listed.join(', ')}`);
   for (const problem of listed) warn(problem);
+}
+
+/** How an apply to this object is refused, in the words of kube-apiserver. */
+export function undeclaredFieldsMessage(object: string, unknown: readonly string[]): string {
+  const each = Iterator.from(unknown).map((path): Message => [`.${shorten(path)}: field not declared in schema`, 1]);
+  const listed = listWithin(each, unknown.length);
+  return `failed to create typed patch object (${object}): ${listed.length === 1 ? listed.join('') : ['errors:', ...listed].join('\n  ')}`;
+}
+
+type Message = readonly [message: string, problems: number];
+
+/** As many messages as a client needs, and how many problems are left. */
+function listWithin(all: Iterable<Message>, count: number): readonly string[] {
+  const listed: string[] = [];
+  let listedCount = 0;
+  let left = listedCharactersMax;
+  for (const [message, problems] of all) {
+    if (left <= 0) break;
+    left -= message.length;
+    listedCount += problems;
+    listed.push(message);
+  }
+  if (listedCount < count) listed.push(`and ${count - listedCount} more`);
+  return listed;
 }
 
 /** Each message with the number of its problems. Strict validation words the faults of YAML as the clients' libraries do. */
@@ -53,7 +70,7 @@ function* messages(
   faults: readonly TextFault[],
   unknown: readonly string[],
   isStrict: boolean,
-): Generator<readonly [message: string, problems: number], void> {
+): Generator<Message, void> {
   const isYaml = faults.some(({ line }) => line !== undefined);
   if (isYaml && isStrict)
     yield [`yaml: unmarshal errors:\n  ${faults.map(({ message }) => message).join('\n  ')}`, faults.length];
@@ -61,5 +78,8 @@ function* messages(
   for (const path of unknown) yield [unknownFieldMessage(path), 1];
 }
 
-export const unknownFieldMessage = (path: string): string =>
-  `unknown field ${JSON.stringify(path.length <= pathCharactersMax ? path : `${path.slice(0, pathCharactersMax)}…`)}`;
+export const unknownFieldMessage = (path: string): string => `unknown field ${JSON.stringify(shorten(path))}`;
+
+function shorten(path: string): string {
+  return path.length <= pathCharactersMax ? path : `${path.slice(0, pathCharactersMax)}…`;
+}

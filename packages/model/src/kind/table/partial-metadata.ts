@@ -22,7 +22,7 @@ export interface PartialObjectMetadata {
 }
 
 export const partialMetadataSchema = object(
-  { ...typeMeta, metadata: field(1, objectMeta, 'Standard object metadata.', 'always') },
+  { ...typeMeta, metadata: field(1, objectMeta, "Standard object's metadata.", 'always') },
   {},
 );
 
