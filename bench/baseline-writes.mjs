@@ -35,9 +35,11 @@ function create(number) {
       'content-type': 'application/grpc',
       te: 'trailers',
     });
-    let status;
-    stream.on('trailers', (trailers) => (status = trailers['grpc-status']));
-    stream.on('end', () => (status === '0' ? resolve(undefined) : reject(new Error(`etcd answered ${status}`))));
+    // An error has no body, and its trailers come as headers.
+    let end = {};
+    for (const event of ['response', 'trailers']) stream.on(event, (fields) => (end = fields));
+    const fail = () => reject(new Error(`etcd answered ${end['grpc-status']} ${end['grpc-message'] ?? ''}`));
+    stream.on('end', () => (end['grpc-status'] === '0' ? resolve(undefined) : fail()));
     stream.on('error', reject);
     stream.resume();
     stream.end(Buffer.concat([head, message]));

@@ -17,7 +17,7 @@ const usage = `usage: run.mjs --server URL --token TOKEN --pids PID[,PID] --etcd
   --pids     the processes of the server; they are pinned to core 0, the load to core 1
   --etcd     etcd of the server, for the baseline of writes
   --only     workloads whose name matches
-  --seconds  duration of a measurement (default: 5)
+  --seconds  duration of a measurement (default: 2)
   --rounds   measurements of each workload, in turn; the median counts (default: 3)
   --json     writes the figures to a file`;
 
@@ -31,7 +31,7 @@ const { values: options } = parseArgs({
     'reference-token': { type: 'string', default: '' },
     'reference-pids': { type: 'string', default: '' },
     only: { type: 'string', default: '' },
-    seconds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '2' },
     rounds: { type: 'string', default: '3' },
     json: { type: 'string' },
     'no-pin': { type: 'boolean', default: false },

@@ -3,8 +3,12 @@
 // `--` go to bench/run.mjs; `--help` lists them. `--save` keeps the figures in bench/results.json.
 // npm run bench -- hostile: attacks the same replica, see packages/tests/bench/hostile.ts.
 // npm run bench -- overload: offers it ten times what it sustains, see packages/tests/bench/overload.ts.
+// npm run bench -- flood: floods it with events of one user, see packages/tests/bench/event-flood.ts.
+// npm run bench -- steady: half an hour at 80 % of what it sustains, see packages/tests/bench/steady-load.ts.
 // npm run bench -- sizing: what a replica and a load balancer take, for the table of docs/scaling.md. `--save` keeps the
 // figures in bench/measured.json.
+// npm run bench -- features: what features cost a request, for the table of docs/benchmarks.md. `--save` keeps the figures in
+// bench/measured.json.
 // npm run bench -- definitions: gives the same replica many custom resource definitions, see bench/definitions.mjs. `--save`
 // keeps the figures in bench/measured.json.
 import fs from 'node:fs';
@@ -34,10 +38,13 @@ const referenceSettings = {
 };
 const ownSettings = ['RBAC', 'encryption with AES-GCM'];
 
+const loads = { overload: 'overload.ts', flood: 'event-flood.ts', steady: 'steady-load.ts' };
+
 await main(([first, ...rest]) => {
   if (first === 'hostile') return runHostile(rest);
-  if (first === 'overload') return runOverload(rest);
+  if (Object.hasOwn(loads, first ?? '')) return runLoad(loads[first], rest);
   if (first === 'sizing') return runSizing(rest);
+  if (first === 'features') return runFeatures(rest);
   return first === 'definitions' ? runDefinitions(rest) : runKit(first === undefined ? [] : [first, ...rest]);
 });
 
@@ -71,25 +78,42 @@ async function runSizing(args) {
   ];
   buildPackages(tools);
   for (const words of programs) {
-    const at = words.findIndex((word) => word.endsWith('.ts'));
-    const program = path.join('packages', 'tests', 'bench', words[at]);
-    console.log(`\n${words.slice(at).join(' ')}`);
-    const options = [...words.slice(0, at), '--conditions=source', '--disable-warning=ExperimentalWarning'];
-    const code = await run(tools.node, [...options, program, ...words.slice(at + 1), ...args], { env });
+    const code = await runProgram([tools.node], words, args, env);
     if (code !== 0) return code;
   }
   return 0;
 }
 
-async function runOverload(args) {
+async function runFeatures(args) {
+  const { node, env } = await prepareLoad();
+  for (const program of ['authorizers.ts', 'features.ts']) {
+    const code = await runProgram(['taskset', '-c', storeCore, node], [program], args, env);
+    if (code !== 0) return code;
+  }
+  return 0;
+}
+
+async function runLoad(program, args) {
+  const tools = await prepareLoad();
+  buildPackages(tools);
+  return runProgram([tools.node], [program], args, tools.env);
+}
+
+/** For programs that start etcd and wrk. */
+async function prepareLoad() {
   const { node, env } = prepare();
   const wrk = provisionWrk();
   if (wrk === undefined) throw new Failure('The bench needs wrk: install it first.');
-  const bench = path.join('packages', 'tests', 'bench', 'overload.ts');
-  const options = ['--conditions=source', '--disable-warning=ExperimentalWarning'];
-  return run(node, [...options, bench, ...args], {
-    env: { ...env, ETCD_BIN: await provisionEtcd(), WRK_BIN: wrk },
-  });
+  return { node, env: { ...env, ETCD_BIN: await provisionEtcd(), WRK_BIN: wrk } };
+}
+
+/** A program in packages/tests/bench, after options of Node, and before its arguments. */
+function runProgram([command, ...before], words, args, env) {
+  const at = words.findIndex((word) => word.endsWith('.ts'));
+  const program = path.join('packages', 'tests', 'bench', words[at]);
+  console.log(`\n${words.slice(at).join(' ')}`);
+  const options = [...words.slice(0, at), '--conditions=source', '--disable-warning=ExperimentalWarning'];
+  return run(command, [...before, ...options, program, ...words.slice(at + 1), ...args], { env });
 }
 
 async function runDefinitions(args) {

@@ -4,6 +4,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { outputOf, run } from './child.mjs';
+import { createModule } from './kubernetes-module.mjs';
 import { cache, Failure, main, root } from './project.mjs';
 
 await main(async ([version]) => {
@@ -13,7 +14,7 @@ await main(async ([version]) => {
   const home = path.join(cache, `kube-apiserver-${version}`);
   fs.mkdirSync(home, { recursive: true });
   fs.copyFileSync(path.join(root, 'packages', 'tests', 'kube-apiserver', 'main.go'), path.join(home, 'main.go'));
-  fs.writeFileSync(path.join(home, 'go.mod'), moduleOf(version));
+  fs.writeFileSync(path.join(home, 'go.mod'), createModule('kube-apiserver', version));
   const program = path.join(home, 'kube-apiserver');
   const names = 'k8s.io/component-base/version';
   const flags = `-s -w -X ${names}.gitVersion=${version} -X ${names}.gitMajor=1 -X ${names}.gitMinor=${minor}`;
@@ -24,19 +25,3 @@ await main(async ([version]) => {
   if (code === 0) console.log(`To compare with it: KUBE_APISERVER_BIN=${program} npm run conformance`);
   return code;
 });
-
-/** Replaces the modules that live in the repository of Kubernetes by those of the same release. */
-function moduleOf(version) {
-  const downloaded = outputOf('go', ['mod', 'download', '-json', `k8s.io/kubernetes@${version}`]);
-  if (!downloaded) throw new Failure(`k8s.io/kubernetes ${version} could not be fetched.`);
-  const requirements = fs.readFileSync(JSON.parse(downloaded).GoMod, 'utf8');
-  const [, goVersion] = /^go (\S+)$/m.exec(requirements) ?? [];
-  const staged = Array.from(requirements.matchAll(/^\s*(k8s\.io\/\S+) v0\.0\.0$/gm), ([, module]) => module);
-  return [
-    'module kube-apiserver',
-    `go ${goVersion}`,
-    `require k8s.io/kubernetes ${version}`,
-    ...staged.map((module) => `replace ${module} => ${module} ${version.replace('v1.', 'v0.')}`),
-    '',
-  ].join('\n');
-}

@@ -2,7 +2,7 @@
  * Measures the cost of authorizing a GET: for a member of system:masters, for a service account whose permission comes
  * from one of 10,000 bindings to 1,000 roles, and for a user whose permission comes from the cached decision of a
  * webhook (see compared-servers.ts).
- * `taskset -c 1 node --conditions=source packages/tests/bench/authorizers.ts`
+ * `taskset -c 1 node --conditions=source packages/tests/bench/authorizers.ts [--save]`
  */
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer } from 'node:https';
@@ -16,6 +16,7 @@ import { createSelfSigned } from '@cluster-apiserver/certificates';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { http1Client, requireSuccess } from '@cluster-apiserver/testkit/api-client';
 import { adminToken, type BenchServer, compareTurns, startBenchServer, thisCheckout } from './compared-servers.ts';
+import { saveFeature } from './save-measured.ts';
 
 const roles = 1_000;
 const bindings = 10_000;
@@ -53,9 +54,11 @@ const hooked = await startBenchServer({
 });
 try {
   const token = await fillWithRoles(rbac);
-  await compareTurns('get-quorum', [{ server: rbac }, { server: rbac, token }]);
+  const ofRoles = await compareTurns('get-quorum', [{ server: rbac }, { server: rbac, token }]);
+  saveFeature('RBAC: 1,000 roles, 10,000 bindings', ofRoles);
   await readEach(hooked, 'u'); // the decision cache has one entry per object
-  await compareTurns('get-quorum', [{ server: hooked }, { server: hooked, token: 'u' }]);
+  const ofDecisions = await compareTurns('get-quorum', [{ server: hooked }, { server: hooked, token: 'u' }]);
+  saveFeature('authorization webhook, cached decision', ofDecisions);
 } finally {
   await Promise.all([rbac, hooked].map((side) => side.stop()));
   webhook.server.close();

@@ -11,6 +11,7 @@ import { until } from '@cluster-apiserver/testkit/until';
 import { freePorts } from '@cluster-apiserver/testkit/free-ports';
 import { isReady } from '@cluster-apiserver/testkit/api-client';
 import { readProcessorMs } from './hostile/processor-use.ts';
+import type { Ratio } from './save-measured.ts';
 
 const pairs = 5;
 const turns = 30;
@@ -127,9 +128,10 @@ export interface Turn {
 
 /**
  * Alternates two ways of use of one server, or two servers, in turns so short that the machine's state hardly changes.
- * Two servers that share a core at the same time differ by a tenth even when they do the same.
+ * Two servers that share a core at the same time differ by a tenth even when they do the same. Returns the ratio of CPU
+ * time.
  */
-export async function compareTurns(workload: string, [first, second]: readonly [Turn, Turn]): Promise<void> {
+export async function compareTurns(workload: string, [first, second]: readonly [Turn, Turn]): Promise<Ratio> {
   const measure = async ({ server, token = adminToken, prepare }: Turn): Promise<Cost> => {
     await prepare?.();
     return costOf(server, { workload, token, seconds: 1 });
@@ -137,16 +139,20 @@ export async function compareTurns(workload: string, [first, second]: readonly [
   const costs: [Cost, Cost][] = [];
   for (let turn = 0; turn < turns; turn++) costs.push([await measure(first), await measure(second)]);
   console.log(`${workload}, ${first.server.name} and ${second.server.name}, ${turns} turns:`);
-  for (const [unit, valueOf] of Object.entries(units)) {
-    const [one, other] = [0, 1].map(
-      (side) => costs.reduce((sum, turn) => sum + valueOf(turn[side as 0 | 1]), 0) / turns,
-    );
-    const ratios = costs.map((turn) => valueOf(turn[1]) / valueOf(turn[0])).toSorted((left, right) => left - right);
-    const [low, median, high] = [0.25, 0.5, 0.75].map((part) => ratios[Math.floor(turns * part)]?.toFixed(3));
-    console.log(
-      `  ${one?.toFixed(1)} and ${other?.toFixed(1)} ${unit}, ratio ${median} (half of the turns between ${low} and ${high})`,
-    );
-  }
+  reportRatio('requests a second', costs, ({ perSecond }) => perSecond);
+  return reportRatio('us of CPU time', costs, ({ microseconds }) => microseconds);
+}
+
+function reportRatio(unit: string, costs: readonly (readonly [Cost, Cost])[], valueOf: (cost: Cost) => number): Ratio {
+  const [one, other] = ([0, 1] as const).map(
+    (side) => costs.reduce((sum, turn) => sum + valueOf(turn[side]), 0) / turns,
+  );
+  const ratios = costs.map((turn) => valueOf(turn[1]) / valueOf(turn[0])).toSorted((left, right) => left - right);
+  const at = (part: number): number => ratios[Math.floor(turns * part)] ?? Number.NaN;
+  const ratio = { low: at(0.25), median: at(0.5), high: at(0.75) };
+  const half = `half of the turns between ${ratio.low.toFixed(3)} and ${ratio.high.toFixed(3)}`;
+  console.log(`  ${one?.toFixed(1)} and ${other?.toFixed(1)} ${unit}, ratio ${ratio.median.toFixed(3)} (${half})`);
+  return ratio;
 }
 
 /** What a request costs a server under load. */
@@ -155,11 +161,6 @@ interface Cost {
   readonly microseconds: number;
   readonly perSecond: number;
 }
-
-const units: Readonly<Record<string, (cost: Cost) => number>> = {
-  'us of CPU time': ({ microseconds }) => microseconds,
-  'requests a second': ({ perSecond }) => perSecond,
-};
 
 export interface Load {
   readonly workload: string;

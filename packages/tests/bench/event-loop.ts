@@ -24,7 +24,7 @@ import { type Call, type Revision, revision } from '@cluster-apiserver/storage';
 import { type Turn, watchTurns } from '@cluster-apiserver/testkit/turns';
 import { openLargeStore } from '../../storage/test/open-large-store.ts';
 import { forEach, keyOf, nameOf, namespaceOf, valueOf } from './accounts.ts';
-import { args, saveSizing } from './save-sizing.ts';
+import { args, saveSizing } from './save-measured.ts';
 import { updateInThread } from './update-accounts.ts';
 
 const [objects = 100_000, objectBytes = 1_100] = args.map(Number);

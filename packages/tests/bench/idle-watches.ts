@@ -13,7 +13,7 @@ import { sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { startEtcd } from '@cluster-apiserver/testkit/etcd';
 import { readProcessState } from '../test/hostile/server-process.ts';
 import { adminToken, type BenchServer, startBenchServer, thisCheckout } from './compared-servers.ts';
-import { args, saveSizing } from './save-sizing.ts';
+import { args, saveSizing } from './save-measured.ts';
 
 const [watches = 10_000] = args.map(Number);
 /** Connections that open at the same time. */

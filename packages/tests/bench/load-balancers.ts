@@ -21,7 +21,7 @@ import { until } from '@cluster-apiserver/testkit/until';
 import { readProcessState } from '../test/hostile/server-process.ts';
 import { readProcessorMs } from './hostile/processor-use.ts';
 import { type ComposeProcesses, startComposeProcesses } from '../test/deploy/compose-processes.ts';
-import { args, saveSizing } from './save-sizing.ts';
+import { args, saveSizing } from './save-measured.ts';
 
 const accounts = '/api/v1/namespaces/team/serviceaccounts';
 const requestsMs = 5_000;

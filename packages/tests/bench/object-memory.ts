@@ -13,7 +13,7 @@ import { until } from '@cluster-apiserver/testkit/until';
 import { collectGarbage } from '../test/hostile/inspector.ts';
 import { readProcessState } from '../test/hostile/server-process.ts';
 import { forEach, nameOf, namespaceOf, valueOf } from './accounts.ts';
-import { args, saveSizing } from './save-sizing.ts';
+import { args, saveSizing } from './save-measured.ts';
 
 const [objects = 100_000, objectBytes = 1_100] = args.map(Number);
 /** What the server adds to an object: a version, times and managed fields. */

@@ -4,14 +4,6 @@ import { adminToken, type BenchServer } from './compared-servers.ts';
 
 const group = '/apis/admissionregistration.k8s.io/v1';
 
-/** Deletes all ValidatingAdmissionPolicies and their bindings. */
-export async function deletePolicies({ url, ca }: Pick<BenchServer, 'url' | 'ca'>): Promise<void> {
-  const client = http1Client(url, { ca, token: adminToken });
-  for (const plural of ['validatingadmissionpolicybindings', 'validatingadmissionpolicies'])
-    await requireSuccess(client, 'DELETE', `${group}/${plural}`);
-  client.close();
-}
-
 /**
  * Creates ValidatingAdmissionPolicies: `COUNT` policies that do not match, or `COUNT:matching` of which the last one
  * matches. A matching policy evaluates a label, a name and the user.

@@ -37,8 +37,8 @@ interface Measurement {
 }
 
 /**
- * bench/measured.json: figures of other commands, each with its date. `npm run bench -- definitions --save` and `-- sizing
- * --save` write theirs; the others are copied from what the commands print.
+ * bench/measured.json: figures of other commands, each with its date. `npm run bench -- definitions --save`, `-- sizing --save`
+ * and `-- features --save` write theirs.
  */
 interface Measured {
   readonly machine: string;
@@ -55,7 +55,7 @@ interface Measured {
     readonly feature: string;
     readonly workload: string;
     readonly ratio: number;
-    readonly range?: readonly [number, number];
+    readonly range: readonly [number, number];
     readonly goal?: number;
     readonly date: string;
     readonly command: string;
@@ -142,18 +142,17 @@ ${table(['workload', 'times kube-apiserver (range)', 'this server/s', 'kube-apis
 Resident memory afterwards: ${memoryMiB.server} MiB, kube-apiserver ${memoryMiB.reference} MiB.`;
 }
 
-const featuresTable = ({ machine, features }: Measured): string =>
-  `Machine: ${machine}.\n\n${table(
-    ['feature', 'workload', 'CPU time, times without it', 'goal', 'date', 'command'],
-    features.map(({ feature, workload, ratio, range, goal, date, command }) => [
-      feature,
-      workload,
-      `${ratio}${range ? ` (${range.join(' to ')})` : ''}`,
-      goal === undefined ? '' : `${goal}${ratio > goal ? ', **missed**' : ''}`,
-      date,
-      code(command),
-    ]),
-  )}`;
+function featuresTable({ machine, features }: Measured): string {
+  const measured = features.map(({ command, date }) => `${date}: ${code(command)}`);
+  const rows = features.map(({ feature, workload, ratio, range, goal }) => [
+    feature,
+    workload,
+    `${ratio} (${range.join(' to ')})`,
+    goal === undefined ? '' : `${goal}${ratio > goal ? ', **missed**' : ''}`,
+  ]);
+  const head = ['feature', 'workload', 'CPU time, times without it', 'goal'];
+  return `${table(head, rows)}\n\n${[...new Set(measured)].join(', ')}. Machine: ${machine}.`;
+}
 
 const definitionsTable = ({ definitions: { rows, date, command } }: Measured): string =>
   `${table(['', 'this server', 'kube-apiserver'], rows)}\n\n${date}: ${code(command)}`;

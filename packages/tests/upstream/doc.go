@@ -1,0 +1,2 @@
+// Package upstream holds no code but its test.
+package upstream
