@@ -64,12 +64,12 @@ const documentOf = ({ paths, components, ...rest }: Message): object => ({
 
 const pathItemOf = ({ parameters, ...operations }: Message): object => ({
   ...Object.fromEntries(Object.entries(operations).map(([method, one]) => [method, operationOf(one as Message)])),
-  parameters: parametersOf(parameters),
+  ...parametersOf(parameters),
 });
 
 const operationOf = ({ parameters, requestBody, responses, extension, ...rest }: Message): object => ({
   ...rest,
-  parameters: parametersOf(parameters),
+  ...parametersOf(parameters),
   ...(requestBody !== undefined && { requestBody: bodyOf((requestBody as Message)['requestBody'] as Message) }),
   responses: mapOf((responses as { readonly responseOrReference: Named }).responseOrReference, ({ response }) =>
     bodyOf(response as Message),
@@ -77,11 +77,16 @@ const operationOf = ({ parameters, requestBody, responses, extension, ...rest }:
   ...extensionsOf(extension),
 });
 
-const parametersOf = (all: unknown): object[] =>
-  ((all ?? []) as readonly { readonly parameter: Message }[]).map(({ parameter: { schema, ...rest } }) => ({
-    ...rest,
-    schema: schemaOf(schema as Message),
-  }));
+/** Protobuf does not distinguish an empty list from none, which is what the document has. */
+const parametersOf = (all: unknown): object =>
+  all === undefined
+    ? {}
+    : {
+        parameters: (all as readonly { readonly parameter: Message }[]).map(({ parameter: { schema, ...rest } }) => ({
+          ...rest,
+          schema: schemaOf(schema as Message),
+        })),
+      };
 
 const bodyOf = ({ content, ...rest }: Message): object => ({
   ...rest,

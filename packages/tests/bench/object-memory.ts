@@ -45,7 +45,7 @@ try {
 }
 
 async function create(client: Client, n: number): Promise<void> {
-  const body: unknown = JSON.parse(valueOf(n, 0, objectBytes - addedBytes).toString());
+  const body = JSON.parse(valueOf(n, 0, objectBytes - addedBytes).toString()) as object;
   await requireSuccess(client, 'POST', accounts(n), { body });
 }
 

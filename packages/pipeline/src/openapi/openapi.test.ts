@@ -98,6 +98,16 @@ test('all operations of a kind are listed with unique operation IDs', async () =
   ]);
 });
 
+test.each(['/openapi/v2', '/openapi/v3/api/v1', '/openapi/v3/apis/shop.example/v1'])(
+  '%s has no empty list, which clients would lose when they write it',
+  async (path) => {
+    const { paths } = await document(path);
+    const reads = Object.values(paths).flatMap((item) => item.get ?? []);
+    expect(reads.length).toBeGreaterThan(0);
+    expect(JSON.stringify(paths)).not.toContain('[]');
+  },
+);
+
 test('kubectl finds that the server validates fields itself, beside each operation', async () => {
   const { paths } = await document('/openapi/v3/api/v1');
   const { patch, put } = paths['/api/v1/namespaces/{namespace}/lamps/{name}'] ?? {};

@@ -66,7 +66,7 @@ const operationsOf = (path: string, item: PathItem3): PathOperation[] =>
 const operationSection = (operation: PathOperation): string => `<section id="${escapeHtml(operation.operationId)}">
 <h2>${escapeHtml(operation.description)}</h2>
 <p><code><b>${operation.method.toUpperCase()}</b> ${escapeHtml(operation.path)}</code></p>
-${formatTable(['Parameter', 'In', 'Type', ''], [...operation.pathParameters, ...operation.parameters].map(parameterRow))}
+${formatTable(['Parameter', 'In', 'Type', ''], [...operation.pathParameters, ...(operation.parameters ?? [])].map(parameterRow))}
 ${operation.requestBody ? `<p>Body: ${describeContent(operation.requestBody.content)}</p>` : ''}
 ${formatTable(
   ['Answer', '', 'Body'],

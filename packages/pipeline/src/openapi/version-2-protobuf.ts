@@ -57,7 +57,7 @@ const namedSchemas = (to: ProtobufWriter, number: number, all: Readonly<Record<s
 
 type PathItem = PathItem2;
 type Operation = NonNullable<PathItem['get']>;
-type Parameter = Operation['parameters'][number];
+type Parameter = NonNullable<Operation['parameters']>[number];
 type Response = Operation['responses'][string];
 
 const methods = [

@@ -20,7 +20,7 @@ interface Operation2 {
   readonly description: string;
   readonly consumes: readonly string[];
   readonly produces: readonly string[];
-  readonly parameters: readonly Parameter2[];
+  readonly parameters?: readonly Parameter2[];
   readonly responses: Readonly<Record<string, { readonly description: string; readonly schema?: JsonSchema }>>;
   readonly [extension: `x-kubernetes-${string}`]: unknown;
 }
@@ -53,22 +53,25 @@ const formatPathItem = (path: string, operations: readonly Operation[]): PathIte
   ],
 });
 
-const formatOperation = (one: Operation): Operation2 => ({
-  operationId: one.id,
-  tags: [one.tag],
-  description: one.description,
-  consumes: one.body?.types ?? ['*/*'],
-  produces: one.produces,
-  parameters: [...formatBodyParameter(one), ...one.parameters.map(parameter('query'))],
-  responses: Object.fromEntries(
-    one.responses.map(({ code, description, schema }) => [
-      code,
-      { description, ...(schema && { schema: toJsonSchema(schema, dialect) }) },
-    ]),
-  ),
-  'x-kubernetes-action': one.action,
-  'x-kubernetes-group-version-kind': one.target,
-});
+const formatOperation = (one: Operation): Operation2 => {
+  const parameters = [...formatBodyParameter(one), ...one.parameters.map(parameter('query'))];
+  return {
+    operationId: one.id,
+    tags: [one.tag],
+    description: one.description,
+    consumes: one.body?.types ?? ['*/*'],
+    produces: one.produces,
+    ...(parameters.length > 0 && { parameters }),
+    responses: Object.fromEntries(
+      one.responses.map(({ code, description, schema }) => [
+        code,
+        { description, ...(schema && { schema: toJsonSchema(schema, dialect) }) },
+      ]),
+    ),
+    'x-kubernetes-action': one.action,
+    'x-kubernetes-group-version-kind': one.target,
+  };
+};
 
 const formatBodyParameter = ({ body }: Operation): Parameter2[] =>
   body

@@ -18,7 +18,7 @@ export interface Operation3 {
   readonly operationId: string;
   readonly tags: readonly string[];
   readonly description: string;
-  readonly parameters: readonly Parameter3[];
+  readonly parameters?: readonly Parameter3[];
   readonly requestBody?: { readonly required?: true; readonly content: Content };
   readonly responses: Readonly<Record<string, { readonly description: string; readonly content?: Content }>>;
   readonly [extension: `x-kubernetes-${string}`]: unknown;
@@ -56,8 +56,9 @@ const formatOperation = (one: Operation): Operation3 => ({
   operationId: one.id,
   tags: [one.tag],
   description: one.description,
-  // Repeated for each operation: kubectl looks here for fieldValidation and does not follow references.
-  parameters: one.parameters.map(parameter('query')),
+  // Repeated for each operation: kubectl looks here for fieldValidation and does not follow references. Clients drop empty
+  // lists, and some compare the document with what they have written of it.
+  ...(one.parameters.length > 0 && { parameters: one.parameters.map(parameter('query')) }),
   ...(one.body && {
     requestBody: {
       ...(one.body.required && { required: true }),
