@@ -48,7 +48,7 @@ interface Document {
 interface Operation {
   readonly operationId: string;
   readonly consumes: readonly string[];
-  readonly parameters: readonly { readonly name: string; readonly schema?: JsonSchema }[];
+  readonly parameters?: readonly { readonly name: string; readonly schema?: JsonSchema }[];
   readonly responses: Readonly<Record<string, { readonly schema: JsonSchema }>>;
 }
 
@@ -60,7 +60,7 @@ const document = async (): Promise<Document> => JSON.parse((await ask('/openapi/
 
 test('the operations match the snapshot', async () => {
   const lines = Object.entries((await document()).paths).flatMap(([path, item]) =>
-    operationsIn(item).map(([method, { operationId, parameters, consumes, responses }]) =>
+    operationsIn(item).map(([method, { operationId, parameters = [], consumes, responses }]) =>
       [
         `${method.toUpperCase()} ${path} (${operationId})`,
         `takes ${parameters.map(({ name, schema }) => (schema ? `${describeSchema(schema)} as ${consumes.join(', ')};` : name)).join(' ')}`,
