@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // node packages/toolchain/upstream.mjs [FOCUS]: the end-to-end tests of Kubernetes that use the API alone, against a cluster of
 // two replicas. It builds them from their Go module, in ten minutes of CPU time the first time, so no test run does it. They run
-// for ten minutes. FOCUS is a regular expression over their names.
+// for eight minutes. FOCUS is a regular expression over their names.
 import fs from 'node:fs';
 import path from 'node:path';
 import { outputOf, run } from './child.mjs';
