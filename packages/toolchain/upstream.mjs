@@ -11,6 +11,7 @@ import { createModule } from './kubernetes-module.mjs';
 import { prepare } from './prepare.mjs';
 import { cache, Failure, main, root } from './project.mjs';
 
+/** The release whose behaviour this server has. */
 const version = 'v1.36.2';
 
 const subjects = [
@@ -70,7 +71,6 @@ async function build() {
   if (!outputOf('go', ['version'])) throw new Failure('Go is needed to build the tests: install it first.');
   const home = path.join(cache, `upstream-${version}`);
   const program = path.join(home, 'upstream.test');
-  if (fs.existsSync(program)) return program;
   fs.cpSync(path.join(root, 'packages', 'tests', 'upstream'), home, { recursive: true });
   fs.writeFileSync(path.join(home, 'go.mod'), createModule('upstream', version));
   console.log(`Building the end-to-end tests of Kubernetes ${version} …`);

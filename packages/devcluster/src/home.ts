@@ -11,6 +11,7 @@ export interface Home {
   /** Static token file with the tokens of both. */
   readonly tokenFile: string;
   readonly ca: string;
+  /** Private key of the CA, which also signs certificates of clients. */
   readonly authorityKey: string;
   readonly pki: string;
   readonly serverCertificate: string;

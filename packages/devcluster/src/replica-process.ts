@@ -56,9 +56,7 @@ export function createReplicaPrograms(
     const defaults = {
       'shutdown-delay-duration': shutdownDelay,
       'root-ca-file': home.ca,
-      'client-ca-file': home.ca,
-      'cluster-signing-cert-file': home.ca,
-      'cluster-signing-key-file': home.authorityKey,
+      ...signingFlags(home, flags),
       'service-account-issuer': address,
       'service-account-signing-key-file': home.signingKey,
       ...(encrypted && {
@@ -84,6 +82,13 @@ export function createReplicaPrograms(
       logFile: path.join(home.logs, `${name}.log`),
     };
   });
+}
+
+/** What signs certificates of clients is also trusted, so one's own authority replaces all three. */
+function signingFlags({ ca, authorityKey }: Home, flags: readonly string[]): Flags {
+  return flags.some((flag) => /^--(client-ca-file|cluster-signing-(cert|key)-file)\b/.test(flag))
+    ? {}
+    : { 'client-ca-file': ca, 'cluster-signing-cert-file': ca, 'cluster-signing-key-file': authorityKey };
 }
 
 /** Each replica has its own audit log: two writers would rotate each other's file. */

@@ -183,6 +183,7 @@ describe('flags of the replicas', () => {
         `--cluster-signing-key-file=${home.authorityKey}`,
       ]),
     );
+    expect(flagsWith(['--client-ca-file=mine']).join(' ')).not.toMatch(/client-ca-file=(?!mine)|cluster-signing/);
   });
 
   test('may replace a default of the launcher', () => {
