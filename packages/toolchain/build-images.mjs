@@ -1,3 +1,5 @@
+import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { provideBaseImages } from './base-images.mjs';
 import { outputOf, step } from './child.mjs';
@@ -14,25 +16,54 @@ const targets = {
 };
 const buildMaxMs = 15 * 60_000;
 
+/** The image of the server of an earlier revision, which a cluster is upgraded from. */
+export const earlierImage = 'cluster-apiserver:earlier';
+
+function buildOptions(target, images) {
+  const registry = outputOf('npm', ['config', 'get', 'registry'])?.trim();
+  return [
+    ...['build', '--file', path.join('deploy', 'Dockerfile'), '--target', target],
+    ...images.flatMap((image) => ['--tag', image]),
+    ...(registry ? ['--build-arg', `NPM_REGISTRY=${registry}`] : []),
+  ];
+}
+
+/** From the sources of the revision alone. */
+function buildEarlierImage(docker, revision) {
+  console.log(`Building ${earlierImage} of ${revision} …`);
+  const sources = fs.mkdtempSync(path.join(os.tmpdir(), 'earlier-'));
+  try {
+    const archive = path.join(sources, 'sources.tar');
+    const archived = step('git', ['archive', '--output', archive, revision]);
+    const unpacked = archived.ok ? step('tar', ['-xf', archive, '-C', sources]) : archived;
+    if (!unpacked.ok) throw new Failure(`The sources of ${revision} are not at hand.\n${unpacked.output}`);
+    fs.rmSync(archive);
+    const built = docker([...buildOptions('server', [earlierImage]), '.'], { cwd: sources, timeout: buildMaxMs });
+    if (!built.ok) throw new Failure(`${earlierImage} could not be built.\n${built.output}`);
+  } finally {
+    fs.rmSync(sources, { recursive: true, force: true });
+  }
+}
+
 /**
  * Builds the images of docker-compose.yml, and the images that they need: without a registry, from Debian packages. Each is tagged with
- * the version, and with version and commit.
+ * the version, and with version and commit. With `from`, the server of that revision is built, too.
+ * @param {{ node: string, env: NodeJS.ProcessEnv }} tools
+ * @param {{ from?: string }} [options]
  */
-export async function buildImages(tools) {
+export async function buildImages(tools, { from } = {}) {
   buildPackages(tools);
   const docker = (args, options = {}) => step('docker', args, { env: tools.env, ...options });
   const etcd = await provisionEtcd();
   provideBaseImages(docker, { ...tools, etcd, etcdctl: await provisionEtcdctl(etcd) });
+  if (from) buildEarlierImage(docker, from);
   const { commit, date, imageTag } = describeRevision() ?? {};
   for (const [target, name] of Object.entries(targets)) {
     const images = [version, ...(imageTag ? [imageTag] : [])].map((tag) => `${name}:${tag}`);
     console.log(`Building ${images.join(' ')} …`);
-    const registry = outputOf('npm', ['config', 'get', 'registry'], { env: tools.env })?.trim();
     const built = docker(
       [
-        ...['build', '--file', path.join('deploy', 'Dockerfile'), '--target', target],
-        ...images.flatMap((image) => ['--tag', image]),
-        ...(registry ? ['--build-arg', `NPM_REGISTRY=${registry}`] : []),
+        ...buildOptions(target, images),
         ...(commit ? ['--build-arg', `REVISION=${commit}`, '--build-arg', `BUILD_DATE=${date}`] : []),
         '.',
       ],

@@ -7,12 +7,9 @@ import path from 'node:path';
 import { outputOf, run } from './child.mjs';
 import { withCluster } from './cluster.mjs';
 import { provisionEtcd } from './etcd.mjs';
-import { createModule } from './kubernetes-module.mjs';
+import { createModule, kubernetesVersion as version } from './kubernetes-module.mjs';
 import { prepare } from './prepare.mjs';
 import { cache, Failure, main, root } from './project.mjs';
-
-/** The release whose behaviour this server has. */
-const version = 'v1.36.2';
 
 const subjects = [
   String.raw`\[sig-(api-machinery|auth|instrumentation)\]`,

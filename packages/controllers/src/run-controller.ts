@@ -104,6 +104,8 @@ export function logFailure(log: Log, object: string, { tries, cause }: Failure):
   const error = asError(cause);
   if (tries > silentTries && !isStorageUnavailable(cause))
     log.warn(
+      // Meaning: A controller cannot do its work for this object: nothing is cleaned up, counted or approved for it.
+      // Other objects are not affected.
       'reconciling an object failed; retrying',
       'read the error; it goes on by itself when the cause is removed',
       { object, tries, error },

@@ -183,6 +183,7 @@ export async function assemble(
       },
       close: () =>
         cleanup.close((what, error) =>
+          // Meaning: The replica stops, and one of its parts ended with an error. Clients do not notice.
           log.error('a part of the server failed to close', 'nothing, if the process has ended; its data are in etcd', {
             what,
             error: asError(error),

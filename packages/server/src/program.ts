@@ -75,6 +75,8 @@ async function serve(flags: ServerFlags): Promise<void> {
   const log = openLog(loggingSettingsOf(flags));
   const die = (what: string) => (error: unknown) => {
     log.error(
+      // Meaning: The process ends, because its state is unknown after an error that no code expected. Clients lose
+      // their connections to it.
       'uncaught error; exiting',
       'report the stack as a bug; whatever started the process must start it again',
       {
@@ -92,6 +94,8 @@ async function serve(flags: ServerFlags): Promise<void> {
   // By default Node prints its warnings to stderr, unformatted and without a stack.
   process.removeAllListeners('warning');
   process.on('warning', (warning) =>
+    // Meaning: The runtime reports a deprecated function or a leak of listeners, in the server or a package that it
+    // uses.
     log.warn('warning of Node.js', 'report the stack as a bug; the server goes on', {
       error: warning,
       stack: warning.stack,

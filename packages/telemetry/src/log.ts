@@ -50,6 +50,7 @@ const createDroppedEntry = (count: number): LogEntry => ({
   severity: 'warning',
   level: 0,
   component: 'log',
+  // Meaning: Lines are missing above this one, because standard error took no more or failed.
   message: 'log lines dropped',
   fields: { count, remedy: 'make the reader of standard error faster, or lower --v: docs/logs.md' },
 });

@@ -101,6 +101,8 @@ class Cleaner implements Reconciler {
       }
       if (unreadable > 0)
         log.warn(
+          // Meaning: A CustomResourceDefinition is being deleted, and some of its objects cannot be decrypted. Deleting
+          // them would lose what they are.
           'definition has unreadable objects; it stays until they are repaired or deleted',
           'configure the key that encrypted them, or delete their keys from etcd: docs/troubleshooting.md',
           {

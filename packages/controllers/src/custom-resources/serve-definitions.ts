@@ -94,6 +94,8 @@ export class ServedDefinitions {
       },
       failed: (error) =>
         log.error(
+          // Meaning: This replica learns of no new, changed or deleted CustomResourceDefinition. Other replicas serve
+          // them.
           'following the definitions failed',
           'restart this replica, and report the error as a bug: it serves the definitions that it knew',
           { error: asError(error) },
@@ -157,6 +159,8 @@ export class ServedDefinitions {
     if (this.#failures.get(key) === error.message) return;
     this.#failures.set(key, error.message);
     this.#options.log.warn(
+      // Meaning: This replica cannot serve the definition, or not in its latest version. Requests for its objects get
+      // 404, or are served as before.
       'serving a custom resource failed; retrying',
       'read the error; the conditions of the CustomResourceDefinition state whether its schema is accepted',
       { definition: textOfItemKey(key), error },

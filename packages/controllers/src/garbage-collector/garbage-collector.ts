@@ -206,6 +206,8 @@ class GarbageCollector {
     if (!item?.unreadable || this.#unreadableReports === unreadableReportsMax) return;
     this.#unreadableReports++;
     this.#options.log.warn(
+      // Meaning: The object cannot be decrypted, so its owners are unknown. What it may own or depend on is not
+      // deleted.
       'stored object unreadable; garbage collection of its owners and dependents waits until it is repaired or deleted',
       'configure the key that encrypted it, or delete the key from etcd: docs/troubleshooting.md',
       { key: storageKey(resource, item.key), error: asError(item.unreadable) },

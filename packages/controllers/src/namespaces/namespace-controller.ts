@@ -94,6 +94,8 @@ class NamespaceDrainer implements Reconciler {
     const failures = content.failures.join('; ');
     if (content.unreadable > 0)
       log.warn(
+        // Meaning: A namespace is being deleted, and some of its objects cannot be decrypted. Deleting them would lose
+        // what they are.
         'namespace contains unreadable objects; it stays Terminating until they are repaired or deleted',
         'configure the key that encrypted them, or delete their keys from etcd: docs/troubleshooting.md',
         {
@@ -135,6 +137,7 @@ class NamespaceDrainer implements Reconciler {
     if (item?.unreadable && this.#unreadableReports < unreadableReportsMax) {
       this.#unreadableReports++;
       this.#options.log.warn(
+        // Meaning: The namespace cannot be decrypted, so it is unknown whether it is being deleted.
         'stored namespace unreadable; it is not drained until it is repaired',
         'configure the key that encrypted it: docs/encryption.md',
         {

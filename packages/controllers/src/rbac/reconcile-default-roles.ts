@@ -49,6 +49,8 @@ export async function reconcileDefaultRoles(options: DefaultRoleOptions): Promis
       const result = await reconcile(resource, name, expected, merge, options.call);
       if (result === 'protected')
         log.warn(
+          // Meaning: The stored role differs from the one of this version. Rights that the new version added are
+          // missing in it.
           'default role or binding is out of date and protected by its autoupdate annotation',
           'compare it with a role of another cluster, or remove the annotation: docs/authorization.md',
           { kind, name },
@@ -70,6 +72,7 @@ export async function reconcileDefaultRoles(options: DefaultRoleOptions): Promis
   // With a wrong key all of them are.
   if (unreadable.length > 0)
     log.warn(
+      // Meaning: They cannot be decrypted. Users and controllers without other roles get 403.
       'default roles or bindings unreadable; they grant nothing until they are repaired or deleted',
       'configure the key that encrypted them, --encryption-provider-config: docs/encryption.md',
       {

@@ -59,13 +59,12 @@ export async function openAdmission(
   const configuration = await loadAdmission(settings, createStartupReader(context));
   for (const plugin of settings.plugins)
     if (deprecatedAdmissionPlugins.has(plugin))
-      log
-        .withName('admission')
-        .warn(
-          'admission plugin is deprecated; remove it from --enable-admission-plugins',
-          'replace it as its documentation says: docs/admission.md',
-          { plugin },
-        );
+      log.withName('admission').warn(
+        // Meaning: The plugin works, and a later version of Kubernetes will refuse to start with it.
+        'admission plugin is deprecated; remove it from --enable-admission-plugins',
+        'replace it as its documentation says: docs/admission.md',
+        { plugin },
+      );
   const conditionMeasures = createConditionMeasures(metrics);
   const openManifests = createManifestOpener(configuration, context, cleanup);
   const clusterState = createClusterState({ api, authorizer });

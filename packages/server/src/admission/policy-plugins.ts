@@ -53,13 +53,13 @@ export async function openPolicyPlugin(
     measures: createMeasures(metrics, conditionMeasures),
     clock,
     compileFailed: (error) =>
-      log
-        .withName('admission')
-        .error(
-          'compiling admission policies failed; trying again',
-          'report the error as a bug if it repeats; requests are decided by the policies before',
-          { kind: policyKind, error: asError(error) },
-        ),
+      log.withName('admission').error(
+        // Meaning: Policies and bindings changed, and the change is not in force. The replica tries again after a
+        // pause.
+        'compiling admission policies failed; trying again',
+        'report the error as a bug if it repeats; requests are decided by the policies before',
+        { kind: policyKind, error: asError(error) },
+      ),
   });
   cleanup.defer(policyKind, () => plugin.close());
   return plugin;

@@ -63,6 +63,8 @@ export function openWebhookCalls(
 ): WebhookCalls {
   const outages = createOutages(log.withName('admission'), clock, {
     severity: 'warning',
+    // Meaning: A webhook could not be reached, answered too late, or answered with something else than a review. With
+    // `failurePolicy: Fail` its requests get 500.
     began: 'admission webhook failed',
     remedy:
       'check the program behind the webhook, or delete its configuration; failurePolicy decides meanwhile: docs/admission.md',
@@ -115,6 +117,8 @@ export async function openWebhookPlugin(
     random,
     compileFailed: (error) =>
       log.error(
+        // Meaning: Webhook configurations changed, and the change is not in force. The replica tries again after a
+        // pause.
         'compiling admission webhooks failed; trying again',
         'report the error as a bug if it repeats; requests are decided by the configurations before',
         { kind: kindName, error: asError(error) },

@@ -101,13 +101,13 @@ export function startSystemNamespaces(
           if (!namespaces.find(name)) await namespaces.create(name, callUntil(clock.monotonicMs() + createTimeoutMs));
       },
       failed: (error) =>
-        log
-          .withName('namespaces')
-          .warn(
-            'creating the system namespaces failed; retrying',
-            'read the error; the server is not ready before they exist',
-            { error: asError(error) },
-          ),
+        log.withName('namespaces').warn(
+          // Meaning: One of `default`, `kube-system`, `kube-public` and `kube-node-lease` does not exist and cannot
+          // be created.
+          'creating the system namespaces failed; retrying',
+          'read the error; the server is not ready before they exist',
+          { error: asError(error) },
+        ),
     },
     cleanup,
   );

@@ -27,6 +27,7 @@ export function createBackendMeasures(
   );
   const outages = createOutages(log.withName('audit'), clock, {
     severity: 'error',
+    // Meaning: Requests were served whose events no backend has. The queue was full, or the backend refused them.
     began: 'audit events lost',
     remedy:
       'check the disk of --audit-log-path, or the receiver of --audit-webhook-config-file; the mode blocking waits for them: docs/audit.md',

@@ -30,6 +30,7 @@ export async function openAudit(
   const { clock } = environment;
   if ((toLog !== undefined || toWebhook !== undefined) !== (policyFile !== undefined))
     log.warn(
+      // Meaning: No event is recorded, although a flag of auditing is set.
       'auditing is disabled: it requires --audit-policy-file and a backend, and one of them is not set',
       'set both --audit-policy-file and --audit-log-path or --audit-webhook-config-file, or neither: docs/audit.md',
     );
@@ -69,6 +70,8 @@ export async function openAudit(
     measures: createAuditMeasures(metrics),
     report: (error) =>
       log.error(
+        // Meaning: An event was larger than allowed, and is recorded without the bodies of the request and the
+        // response.
         'audit event truncated',
         'raise --audit-log-truncate-max-event-size or the flag of the webhook, or lower the level in the policy: docs/audit.md',
         { error: asError(error) },
@@ -97,12 +100,15 @@ async function openLog(
     compress,
     foundOtherWriter: () =>
       log.warn(
+        // Meaning: Two replicas have the same file, for instance on a shared volume. Events can be lost or mixed when
+        // one of them rotates it.
         'another process writes to the audit log file',
         'give each replica an --audit-log-path of its own: they rotate and truncate each other: docs/audit.md',
         { file: path },
       ),
     rotationFailed: (error) =>
       log.error(
+        // Meaning: The file grows beyond its maximum size. No event is lost while there is space.
         'rotation of the audit log failed',
         'check the space and the rights of the directory; events are still written to the same file',
         { path, error: asError(error) },

@@ -115,6 +115,8 @@ function createTokensFactory(
   cleanup.defer('questions to issuers', () => stopped.abort(new Error('the server stops')));
   const outages = createOutages(log.withName('authentication'), clock, {
     severity: 'error',
+    // Meaning: The issuer of tokens does not answer, or its answer is invalid. Keys that were fetched before stay valid
+    // for a week.
     began: 'cannot fetch the keys of an issuer',
     remedy:
       'open /.well-known/openid-configuration of the issuer from this machine; its tokens are rejected when the keys are old: docs/authentication.md',

@@ -21,6 +21,8 @@ export async function openWebhookTokens(
   cleanup.defer('questions to the token webhook', () => stopped.abort(new Error('the server stops')));
   const outages = createOutages(context.log.withName('authentication'), clock, {
     severity: 'error',
+    // Meaning: Tokens that no other authenticator knows cannot be checked. Answers of the webhook that are still cached
+    // remain valid.
     began: 'token webhook failed',
     remedy:
       'check the webhook of --authentication-token-webhook-config-file; its users get 401: docs/authentication.md',

@@ -201,6 +201,8 @@ async function openWebhook(
   opened.defer(`connections to the authorizer ${name}`, connection.close);
   const outages = createOutages(context.log.withName('authorization'), clock, {
     severity: 'warning',
+    // Meaning: The webhook could not be reached, answered too late, or answered with something else than a review.
+    // Cached decisions remain valid.
     began: 'authorization webhook failed',
     remedy: 'check the webhook of this authorizer; failurePolicy decides meanwhile: docs/authorization.md',
     ended: 'authorization webhook answers again',

@@ -34,13 +34,12 @@ export function openRbac(
   );
   if (resources.length === 0 || !clusterRoles || !clusterRoleBindings) return undefined;
   const failed = (error: unknown): void =>
-    log
-      .withName('rbac')
-      .error(
-        'indexing roles and bindings failed; rebuilding the index',
-        'report the error as a bug if it repeats; decisions follow the index before',
-        { error: asError(error) },
-      );
+    log.withName('rbac').error(
+      // Meaning: Roles and bindings changed, and the change is not in force on this replica.
+      'indexing roles and bindings failed; rebuilding the index',
+      'report the error as a bug if it repeats; decisions follow the index before',
+      { error: asError(error) },
+    );
   const policy = new FollowedPolicy({ resources, clock, failed });
   cleanup.defer('RBAC policy', () => policy.close());
   const { current, refresh } = policy;
@@ -68,15 +67,15 @@ export function openRbac(
           log: log.withName('rbac'),
         });
       const workFailed = (error: unknown): void =>
-        log
-          .withName('rbac')
-          .warn(
-            'reconciling default roles and bindings failed; retrying',
-            'read the error; the server is not ready before the first success',
-            {
-              error: asError(error instanceof AggregateError ? error.errors[0] : error),
-            },
-          );
+        log.withName('rbac').warn(
+          // Meaning: The roles and bindings that a cluster starts with could not be created or brought up to date.
+          // etcd or an admission policy refuses the write.
+          'reconciling default roles and bindings failed; retrying',
+          'read the error; the server is not ready before the first success',
+          {
+            error: asError(error instanceof AggregateError ? error.errors[0] : error),
+          },
+        );
       void startStartupWork(
         { name: 'default roles', clock, random, ready: filled, work, failed: workFailed },
         cleanup,

@@ -57,6 +57,8 @@ export function startControllers(
         work: () => runTerm(term),
         failed: (error) =>
           controllersLog.error(
+            // Meaning: A controller of the leader ended with an error that no code expected. What it does waits until
+            // it is restarted.
             'controller failed; restarting it after a pause',
             'report the error as a bug if it repeats; the other controllers go on',
             {
@@ -76,6 +78,7 @@ export function startControllers(
     lead,
     report: ({ key, value }) =>
       controllersLog.error(
+        // Meaning: No replica could become leader, because a foreign key took the place of one. Elections go on.
         'removed a leader election key without a lease, which blocked elections',
         'find out which program writes below --etcd-prefix: only API servers may',
         { key, value },
@@ -117,6 +120,7 @@ function openCompaction(
       // An outage has a line of its own.
       else if (!isStorageUnavailable(event.cause))
         compactionLog.warn(
+          // Meaning: Old revisions stay in etcd, and its file grows until the next attempt.
           'compacting the history of etcd failed; retrying after the interval',
           'check the health of etcd, and the rights of its user: docs/operate.md',
           {

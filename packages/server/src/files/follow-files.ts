@@ -119,6 +119,7 @@ export async function followFiles<Content, Value>(
       for (const record of own) record.failed(error);
       measures?.reloaded('failure');
       log.error(
+        // Meaning: A file changed and is invalid. The server works with its content before, and a restart would fail.
         'cannot reload the configuration; keeping the previous one',
         'correct the file; `cluster-apiserver config check` tests it: docs/configuration.md',
         {

@@ -35,6 +35,8 @@ export function startHeapMonitor(
     if (!isNear && usedBytes > limitBytes * warnRatio) {
       isNear = true;
       log.warn(
+        // Meaning: More than 80 % of the memory that Node.js may use is taken. At the limit the process ends, and
+        // clients lose their connections.
         'heap nears its limit, at which the process ends; raise --max-old-space-size of Node.js',
         'give the process more memory, or lower the number of objects and watches: docs/scaling.md',
         {

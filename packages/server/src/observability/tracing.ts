@@ -87,6 +87,7 @@ function createTracerMeasures(metrics: Metrics): TracerMeasures {
 function createExportReporter(log: Log, clock: Clock, endpoint: string): (error: Error | undefined) => void {
   const outages = createOutages(log.withName('tracing'), clock, {
     severity: 'warning',
+    // Meaning: Spans of requests are lost until the collector answers.
     began: 'trace collector unreachable; dropping spans',
     remedy: 'check the collector at the endpoint of --tracing-config-file; requests are not affected: docs/tracing.md',
     ended: 'trace collector reachable again',

@@ -166,13 +166,13 @@ export function openReplicas(
         pauseMs = nextPause.nextMs();
         // An outage has a line of its own.
         if (++failures === failuresReported && !isStorageUnavailable(error))
-          log
-            .withName('replicas')
-            .warn(
-              'cannot renew the Lease of this replica; retrying',
-              'check the rights of the user in etcd, and the admission policies for leases in kube-system',
-              { error: asError(error) },
-            );
+          log.withName('replicas').warn(
+            // Meaning: Other replicas will take this one for dead. They then wait for it no longer, for example when
+            // a definition is established.
+            'cannot renew the Lease of this replica; retrying',
+            'check the rights of the user in etcd, and the admission policies for leases in kube-system',
+            { error: asError(error) },
+          );
       }
       if (isOutdated && failures === 0) continue;
       const waiting = new AbortController();

@@ -42,13 +42,13 @@ export async function openListener(
   const { clock, random, listen } = environment;
   const first = certificate.current();
   const report: ReportFailure = (what, error, request) =>
-    log
-      .withName('listener')
-      .error(
-        'a connection failed in the server',
-        'report the stack as a bug; after EMFILE raise the limit of open files: docs/operate.md',
-        { what, ...request, error: asError(error), stack: asError(error).stack },
-      );
+    log.withName('listener').error(
+      // Meaning: The code that serves a connection failed, or none could be accepted. The connection is closed;
+      // others go on.
+      'a connection failed in the server',
+      'report the stack as a bug; after EMFILE raise the limit of open files: docs/operate.md',
+      { what, ...request, error: asError(error), stack: asError(error).stack },
+    );
   const measures = withRefusedConnectionLog(createListenerMeasures(metrics), log, clock);
   const logRefusal = createRefusalLog(log);
   const listener = await withListenErrors(() =>

@@ -26,13 +26,13 @@ function oncePerPeriod<T extends readonly unknown[]>(
 export function withRejectionLog(measures: InFlightMeasures, log: Log, clock: Clock): InFlightMeasures {
   type Rejected = Parameters<InFlightMeasures['refused']>[0];
   const note = oncePerPeriod(clock, (requests, { user, flow }: Rejected) =>
-    log
-      .withName('http')
-      .warn(
-        'rejecting requests with 429: too many in flight, or too many watches of a user',
-        'find the client in the audit log or at --v=2, or raise --max-requests-inflight: docs/scaling.md',
-        { requests, user: user?.name, flowSchema: flow?.schema.name },
-      ),
+    log.withName('http').warn(
+      // Meaning: The queues of a priority level are full, or a wait would be too long, or a user has too many
+      // watches. Clients try again after `Retry-After`.
+      'rejecting requests with 429: too many in flight, or too many watches of a user',
+      'find the client in the audit log or at --v=2, or raise --max-requests-inflight: docs/scaling.md',
+      { requests, user: user?.name, flowSchema: flow?.schema.name },
+    ),
   );
   return {
     ...measures,
@@ -50,13 +50,13 @@ export function withRejectionLog(measures: InFlightMeasures, log: Log, clock: Cl
 /** Logs connections that are refused: their number, and which limit the last one met. */
 export function withRefusedConnectionLog<T extends ListenerMeasures>(measures: T, log: Log, clock: Clock): T {
   const note = oncePerPeriod(clock, (connections, reason: string) =>
-    log
-      .withName('http')
-      .warn(
-        'refusing connections: a limit is exhausted',
-        'find who opens them; raise --max-connections-per-peer (peer) or the limit of open files (descriptors), or add replicas (limit): docs/operate.md',
-        { connections, reason },
-      ),
+    log.withName('http').warn(
+      // Meaning: New connections are closed at once, because one address, the replica or the process has too many.
+      // Open ones go on.
+      'refusing connections: a limit is exhausted',
+      'find who opens them; raise --max-connections-per-peer (peer) or the limit of open files (descriptors), or add replicas (limit): docs/operate.md',
+      { connections, reason },
+    ),
   );
   return {
     ...measures,

@@ -101,19 +101,18 @@ export function createRequestHandler(
 const createFaultReporter =
   (log: Log): ReportFault =>
   (error, { request, auditId }) =>
-    log
-      .withName('http')
-      .error(
-        'internal error',
-        'report the stack as a bug; the client was answered with 500, and other requests go on',
-        {
-          method: request.method,
-          path: request.target.split('?', 1)[0],
-          'audit-ID': auditId,
-          error: asError(error),
-          stack: asError(error).stack,
-        },
-      );
+    log.withName('http').error(
+      // Meaning: A request failed for a reason that no code expected.
+      'internal error',
+      'report the stack as a bug; the client was answered with 500, and other requests go on',
+      {
+        method: request.method,
+        path: request.target.split('?', 1)[0],
+        'audit-ID': auditId,
+        error: asError(error),
+        stack: asError(error).stack,
+      },
+    );
 
 const createRejectionReporter =
   (log: Log): ReportRejection =>
@@ -121,6 +120,7 @@ const createRejectionReporter =
     if (error.isUnchecked) return;
     log
       .withName('authentication')
+      // Meaning: A request had credentials, and none of the authenticators accepted them. It was answered with 401.
       .warn('authentication failed', 'the credentials of this client are invalid or expired: docs/troubleshooting.md', {
         'audit-ID': auditId,
         srcIP: request.remoteAddress,

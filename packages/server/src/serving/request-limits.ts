@@ -74,13 +74,13 @@ function shareFairly(
       for (const name of former) if (!names.has(name)) metrics.dropSeries({ flow_schema: name });
     },
     failed: (error) =>
-      log
-        .withName('flow-control')
-        .error(
-          'applying FlowSchemas failed; requests are limited by those before',
-          'report the error as a bug; the next change of one of them tries again',
-          { error: asError(error) },
-        ),
+      log.withName('flow-control').error(
+        // Meaning: FlowSchemas or PriorityLevelConfigurations changed, and the change is not in force on this
+        // replica.
+        'applying FlowSchemas failed; requests are limited by those before',
+        'report the error as a bug; the next change of one of them tries again',
+        { error: asError(error) },
+      ),
   });
   if (!unfollow) return undefined;
   cleanup.defer('flow control', unfollow);

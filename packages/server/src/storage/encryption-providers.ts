@@ -73,16 +73,16 @@ function createNonceBudgets(metrics: Metrics, log: Log): (key: string) => () => 
     const known = budgets.get(key);
     if (known) return known;
     const spend = nonceBudget((drawn) =>
-      log
-        .withName('encryption')
-        .warn(
-          'AES-GCM key used often; rotate it before all replicas together reach 2^32 writes',
-          'add a new first key and rewrite what is stored: docs/encryption.md',
-          {
-            key,
-            writesOfThisReplica: drawn,
-          },
-        ),
+      log.withName('encryption').warn(
+        // Meaning: Random nonces of one key may repeat after 2^32 writes, and a repeated nonce reveals what it
+        // encrypted.
+        'AES-GCM key used often; rotate it before all replicas together reach 2^32 writes',
+        'add a new first key and rewrite what is stored: docs/encryption.md',
+        {
+          key,
+          writesOfThisReplica: drawn,
+        },
+      ),
     );
     const budget = (): void => {
       total.add({ key });

@@ -76,16 +76,15 @@ function createPlainTransformer(log: Log): Transformer {
       } catch (error) {
         const prefix = prefixOf(value);
         if (!isLogged)
-          log
-            .withName('encryption')
-            .error(
-              'stored objects are encrypted and cannot be read: --encryption-provider-config is not set',
-              'set the flag to the file with the key of this prefix: docs/encryption.md',
-              {
-                key,
-                prefix,
-              },
-            );
+          log.withName('encryption').error(
+            // Meaning: The replica has no key, and etcd has encrypted objects. Reads of these objects fail.
+            'stored objects are encrypted and cannot be read: --encryption-provider-config is not set',
+            'set the flag to the file with the key of this prefix: docs/encryption.md',
+            {
+              key,
+              prefix,
+            },
+          );
         isLogged = true;
         throw new Error(`the value begins with ${JSON.stringify(prefix)}, and --${flag} is not set`, { cause: error });
       }

@@ -73,6 +73,8 @@ function createEtcdReporter(
   const of = resources.size === 0 ? {} : { kinds: [...resources].join() };
   const outages = createOutages(log, clock, {
     severity: 'error',
+    // Meaning: No member of etcd answers, or they have no leader. Requests get 503, and watches stay open without
+    // events.
     began: 'etcd unreachable; rejecting requests until it recovers',
     remedy: 'check that a majority of its members runs and answers: docs/runbooks.md',
     ended: 'etcd reachable again',
@@ -100,6 +102,7 @@ function reportState(event: StateEvent, log: Log, measures: StorageMeasures): vo
       return reportReplacement(event, log);
     case 'foreign member':
       return log.error(
+        // Meaning: One of the endpoints has other data than the rest. Reading it would mix two clusters.
         'etcd endpoint belongs to another cluster than the others; ignoring it',
         'correct --etcd-servers or --etcd-servers-overrides, or rebuild the member as one of this cluster: docs/backup.md',
         {
@@ -107,6 +110,8 @@ function reportState(event: StateEvent, log: Log, measures: StorageMeasures): vo
         },
       );
     case 'old member':
+      // Meaning: Reads and watches through this member may miss changes: its progress notifications are not in the
+      // order of its events.
       return log.error('etcd is too old; ignoring this member', 'upgrade etcd: docs/reliability.md', {
         endpoint: event.endpoint,
         version: event.version,
@@ -114,6 +119,7 @@ function reportState(event: StateEvent, log: Log, measures: StorageMeasures): vo
     case 'full':
       measures.isFull(true);
       return log.error(
+        // Meaning: The database reached its quota, and etcd has raised its alarm. Creations and updates are refused.
         'etcd is out of space; rejecting writes other than deletions until an operator makes room',
         'compact, defragment and disarm the alarm, or raise --quota-backend-bytes of etcd: docs/runbooks.md',
       );
@@ -124,6 +130,8 @@ function reportState(event: StateEvent, log: Log, measures: StorageMeasures): vo
       return log.info('lost a watch of etcd; continuing it at another member', { error: asError(event.cause) });
     case 'watch refused':
       return log.error(
+        // Meaning: The user of this server in etcd may not watch. Reads are answered as of the last change that was
+        // seen.
         'etcd rejects the watch of all objects; changes of other writers are not visible',
         'grant the user of etcd the right to read all keys below --etcd-prefix: docs/operate.md',
         {
@@ -134,6 +142,7 @@ function reportState(event: StateEvent, log: Log, measures: StorageMeasures): vo
       return log.info('etcd accepts the watch again');
     case 'access refused':
       return log.error(
+        // Meaning: The user of this server in etcd may not write this key, so the request of the client failed.
         'etcd denies a write to its user; check the rights of the user in etcd',
         'grant the user readwrite to all keys below --etcd-prefix: docs/operate.md',
         {
@@ -148,12 +157,16 @@ function reportState(event: StateEvent, log: Log, measures: StorageMeasures): vo
 function reportReplacement({ reason, before, now }: HistoryReplaced, log: Log): void {
   if (reason === 'compacted')
     log.error(
+      // Meaning: The changes since the last known revision cannot be read any more, so the replica reads all objects
+      // again.
       'etcd has compacted all known revisions: it was restored as of a later one, or unreachable for long; expiring all watches and rejecting requests until the watch cache is rebuilt',
       'nothing after an intended restore: clients list again; docs/backup.md otherwise',
       { reason, revisionBefore: before, revisionNow: now },
     );
   else
     log.error(
+      // Meaning: The revisions or the identity of etcd went back or changed. What clients hold may not exist there, so
+      // they list again.
       'etcd was restored, rebuilt or swapped; expiring all watches and rejecting requests until the watch cache is rebuilt',
       'nothing after an intended restore; otherwise check --etcd-servers, --etcd-servers-overrides and the data of each member: docs/backup.md',
       { reason, revisionBefore: before, revisionNow: now },
@@ -171,6 +184,8 @@ export const createWatchCacheReporter =
       }
       case 'suspended':
         return log.error(
+          // Meaning: Objects below the prefix cannot be decrypted now. Requests for their kinds get 503; other kinds
+          // are served.
           'objects cannot be loaded; rejecting reads of them',
           'configure the key that encrypted them, or repair the KMS plugin: docs/encryption.md',
           {
@@ -185,6 +200,8 @@ export const createWatchCacheReporter =
       case 'lost':
         measures.cacheLost();
         return log.warn(
+          // Meaning: etcd compacted revisions that this replica had not read yet. It serves reads only when all objects
+          // are loaded again.
           'watch cache lost its watch; listing all objects again',
           'nothing if it is rare; otherwise raise the interval of compactions or check the disks of etcd: docs/runbooks.md',
           { error: asError(event.cause) },

@@ -24,6 +24,8 @@ export function createPluginOpener({
   const measuresOf = createKmsMeasures(metrics, clock);
   const outages = createOutages(log.withName('encryption'), clock, {
     severity: 'error',
+    // Meaning: The plugin does not answer, or reports that it is unhealthy. What needs a key that is not in memory
+    // waits or fails.
     began: 'KMS plugin unhealthy',
     remedy:
       'start the plugin at its socket and check its log; what it encrypted is unavailable until then: docs/encryption.md',

@@ -11,6 +11,8 @@ export interface LogCall {
   readonly isLiteral: boolean;
   /** Of warnings and errors. */
   readonly remedy: string | undefined;
+  /** The comment `// Meaning: …` above the message. */
+  readonly meaning: string | undefined;
   readonly fields: readonly string[];
 }
 
@@ -28,6 +30,7 @@ interface Node {
   readonly expressions?: readonly Node[];
 }
 
+const meaningMark = 'Meaning: ';
 const methods = new Set(['info', 'warn', 'error', 'debug']);
 
 /** `log.info(…)` and `log.withName('etcd').info(…)`. */
@@ -59,27 +62,56 @@ function logCallsIn(file: string): LogCall[] {
           message: textOf(message),
           isLiteral: message.type === 'StringLiteral' && (!hasRemedy || others[0]?.type === 'StringLiteral'),
           remedy: hasRemedy ? textOf(others[0]) : undefined,
+          meaning: meaningOf(textOf(message), source),
           fields: fieldsOf(fields),
         });
     }
-    if (node.type === 'CallExpression' && callee?.value === 'createOutages') calls.push(...outageCalls(file, node));
+    if (node.type === 'ObjectExpression') calls.push(...entryOf(file, node, source));
+    if (node.type === 'CallExpression' && callee?.value === 'createOutages')
+      calls.push(...outageCalls(file, node, source));
     for (const child of Object.values(node)) visit(child);
   };
   visit(parseSync(source, { syntax: 'typescript', target: 'es2024' }));
   return calls;
 }
 
+/** The comment above the line of source code with the message. */
+function meaningOf(message: string, source: string): string | undefined {
+  const lines = source.split('\n');
+  for (const [at, line] of lines.entries()) {
+    if (!line.includes(`'${message}'`)) continue;
+    const isCode = (above: string): boolean => !above.trimStart().startsWith('// ');
+    const comment = lines.slice(lines.slice(0, at).findLastIndex(isCode) + 1, at);
+    const text = comment.map((above) => above.trim().slice('// '.length)).join(' ');
+    if (text.startsWith(meaningMark)) return text.slice(meaningMark.length);
+  }
+  return undefined;
+}
+
 /** The lines that `createOutages` writes. */
-function outageCalls(file: string, node: Node): LogCall[] {
+function outageCalls(file: string, node: Node, source: string): LogCall[] {
   const messages = new Map(
     node.arguments?.[2]?.expression.properties?.map(({ key, value }) => [textOf(key), textOf(value as Node)]),
   );
-  const line = { file, isLiteral: true, remedy: undefined, fields: ['…'] };
+  const line = { file, isLiteral: true, fields: ['…'] };
   const method = messages.get('severity') === 'error' ? 'error' : 'warn';
+  const began = messages.get('began') ?? '';
   return [
-    { ...line, method, message: messages.get('began') ?? '', remedy: messages.get('remedy') },
-    { ...line, method: 'info', message: messages.get('ended') ?? '' },
+    { ...line, method, message: began, remedy: messages.get('remedy'), meaning: meaningOf(began, source) },
+    { ...line, method: 'info', message: messages.get('ended') ?? '', remedy: undefined, meaning: undefined },
   ];
+}
+
+/** The line that the log writes about itself: a `LogEntry` instead of a call. */
+function entryOf(file: string, node: Node, source: string): LogCall[] {
+  const literalOf = ({ properties = [] }: Node, name: string): Node | undefined =>
+    properties.find(({ key }) => textOf(key) === name)?.value as Node | undefined;
+  const [severity, message, fields] = ['severity', 'message', 'fields'].map((name) => literalOf(node, name));
+  if (severity?.value !== 'warning' || message?.type !== 'StringLiteral' || !fields) return [];
+  const text = textOf(message);
+  const remedy = textOf(literalOf(fields, 'remedy'));
+  const line = { file, method: 'warn', message: text, isLiteral: true, remedy, meaning: meaningOf(text, source) };
+  return [{ ...line, fields: fieldsOf(fields) }];
 }
 
 const fieldsOf = (fields: Node | undefined): string[] =>
@@ -98,8 +130,11 @@ function textOf(node: Node | undefined): string {
   return value === undefined ? String(type) : String(value);
 }
 
-/** All calls of the product that log a line, but those of the log itself, which gets its messages. */
+/** All calls of the product that log a line. Of the package of the log, only its own line: it gets the messages of others. */
 export const readLogCalls = (): readonly LogCall[] =>
   readSources()
-    .filter(({ isTestCode, path: file }) => !isTestCode && !file.startsWith('telemetry/'))
+    .filter(
+      ({ isTestCode, path: file }) =>
+        !isTestCode && (!file.startsWith('telemetry/') || file === 'telemetry/src/log.ts'),
+    )
     .flatMap(({ path: file }) => logCallsIn(file));

@@ -12,6 +12,12 @@ test('log messages and remedies are literals', () => {
   expect(calls.length).toBeGreaterThan(80);
 });
 
+test('each warning and error has a meaning, in sentences, above its message', () => {
+  const warnings = calls.filter(({ remedy }) => remedy !== undefined);
+  expect(warnings.length).toBeGreaterThan(50);
+  expect(warnings.filter(({ meaning = '' }) => !/^[`A-Ze].+\.$/.test(meaning))).toEqual([]);
+});
+
 test('log messages end without a full stop', () => {
   expect(calls.filter(({ message }) => /[.!\s]$/.test(message))).toEqual([]);
 });

@@ -23,6 +23,8 @@ const services = (process.env.COMPOSE_SERVICES ?? '').split(',');
 const hasImages = (...names: readonly string[]): boolean => names.every((name) => services.includes(name));
 
 const image = readComposeFile().services['apiserver-1']?.image ?? '';
+/** Of a build of other sources. */
+const earlierImage = process.env.EARLIER_IMAGE;
 const startMs = 240_000;
 const answerMs = 120_000;
 const slowTestMs = 400_000;
@@ -36,8 +38,9 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
   let port = 0;
   const env = (): NodeJS.ProcessEnv => ({ ...process.env, PORT: `${port}`, COMPOSE_PROJECT_NAME: project });
 
-  const run = (program: string, args: readonly string[]): string => {
-    const { status, stdout, stderr } = spawnSync(program, args, { cwd: directory, env: env(), encoding: 'utf8' });
+  const run = (program: string, args: readonly string[], variables: NodeJS.ProcessEnv = {}): string => {
+    const options = { cwd: directory, env: { ...env(), ...variables }, encoding: 'utf8' } as const;
+    const { status, stdout, stderr } = spawnSync(program, args, options);
     if (status !== 0) throw new Error(`${program} ${args.join(' ')}: ${stderr}`);
     return stdout;
   };
@@ -56,7 +59,10 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
     return ids === '' ? [] : (JSON.parse(run('docker', ['inspect', ...ids.trim().split('\n')])) as Container[]);
   };
   /** Starts what does not run, and again the replicas that run with another configuration. */
-  const startCluster = (): void => void runCompose('up', '--detach', '--no-build');
+  const startCluster = (variables: NodeJS.ProcessEnv = {}): void => {
+    const [program = '', ...first] = compose ?? [];
+    run(program, [...first, 'up', '--detach', '--no-build'], variables);
+  };
   const runKubectl = (...args: string[]): string =>
     run('kubectl', ['--kubeconfig', path.join(directory, 'deploy', 'compose', 'credentials', 'kubeconfig'), ...args]);
   const isHealthy = (service: string): boolean => containersOf(service)[0]?.State.Health?.Status === 'healthy';
@@ -214,11 +220,18 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
     'the recipes work as they are written, one after the other',
     async () => {
       for (const section of recipeSections) {
-        startCluster();
+        // An upgrade begins with the image of an earlier revision, and ends with it.
+        const isUpgrade = section.endsWith('## Upgrade and go back');
+        const images = isUpgrade && earlierImage !== undefined ? { APISERVER_IMAGE: earlierImage } : {};
+        startCluster(images);
         await until('no other replica', () => countReplicas() === replicas.length || undefined, answerMs);
         await runDocument(...partsOf(section), {
           directory,
-          env: { ...env(), KUBECONFIG: path.join(directory, 'deploy', 'compose', 'credentials', 'kubeconfig') },
+          env: {
+            ...env(),
+            ...images,
+            KUBECONFIG: path.join(directory, 'deploy', 'compose', 'credentials', 'kubeconfig'),
+          },
           adaptCommand: (command) => command.replaceAll('docker compose', (compose ?? []).join(' ')),
           answerMs,
         });

@@ -7,12 +7,12 @@ export function messagesPage(): string {
   const rows = (method: string): string[][] =>
     [...new Map(calls.filter((call) => call.method === method).map((call) => [call.message, call])).values()]
       .toSorted((a, b) => a.message.localeCompare(b.message))
-      .map(({ message, remedy = '' }) => [code(message), linked(remedy)]);
-  const head = ['message', 'what to do'];
+      .map(({ message, meaning = '', remedy = '' }) => [code(message), meaning, linked(remedy)]);
+  const head = ['message', 'meaning', 'what to do'];
   return `${[
     '# Messages',
     generated('packages/tests/test/reference/messages-page.ts'),
-    'All warnings and errors that a replica logs. A healthy start and a rolling restart log none of them. The field `err` of a line names the cause, `remedy` is the second column.',
+    'All warnings and errors that a replica logs. A healthy start and a rolling restart log none of them. The field `err` of a line names the cause, `remedy` is the last column. The second column is the comment `Meaning` above the message in the code.',
     'An outage of something that the server depends on is one line when it begins, and a line of severity `I` when it ends. While it lasts there is one line a minute, with `lasted`, and `failures` since the line before. [logs.md](logs.md) explains the format.',
     '## Errors (`E`): an operator must act',
     table(head, rows('error')),
