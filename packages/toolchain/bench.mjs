@@ -57,7 +57,7 @@ async function runHostile(args) {
   const options = ['--conditions=source', '--disable-warning=ExperimentalWarning'];
   if (args.includes('--list')) return run(node, [...options, bench, ...args], { env });
   return withCluster(tools, home, ['--replicas', '1'], ({ etcd: [etcd] }) => {
-    if (!args.includes('--no-pin')) pinStore(etcd.pid);
+    if (!args.includes('--no-pin')) pin(etcd.pid, storeCore);
     return run(node, [...options, bench, '--home', home, ...args], { env });
   });
 }
@@ -133,16 +133,16 @@ async function runDefinitions(args) {
     return run('taskset', ['-c', storeCore, node, bench, ...server, ...options], { env });
   };
   const own = await withCluster(tools, home, ['--replicas', '1'], ({ replicas: [replica], etcd: [etcd] }) => {
-    pinStore(etcd.pid);
-    pinServer(replica.pid);
+    pin(etcd.pid, storeCore);
+    pin(replica.pid, serverCore);
     const token = fs.readFileSync(path.join(home, 'admin.token'), 'utf8').trim();
     return measure({ url: replica.url, token, pid: replica.pid }, ownReport);
   });
   if (own !== 0 || kubeApiserver === undefined) return own;
   const { environment, flags } = referenceSettings;
   const reference = await withKubeApiserver(tools, [...environment, ...flags], (started) => {
-    pinStore(started.etcd.pid);
-    pinServer(started.pid);
+    pin(started.etcd.pid, storeCore);
+    pin(started.pid, serverCore);
     console.log('\nkube-apiserver');
     return measure(started, referenceReport);
   });
@@ -188,7 +188,7 @@ async function runKit(args) {
   const report = path.join(cache, 'bench.json');
   const isPinned = !args.includes('--no-pin');
   return withCluster(tools, home, ['--replicas', '1'], ({ replicas: [replica], etcd: [etcd] }) => {
-    if (isPinned) pinStore(etcd.pid);
+    if (isPinned) pin(etcd.pid, storeCore);
     const token = fs.readFileSync(path.join(home, 'admin.token'), 'utf8');
     const own = ['--server', replica.url, '--token', token, '--pids', String(replica.pid), '--etcd', etcd.url];
     const measure = async (reference) => {
@@ -200,7 +200,7 @@ async function runKit(args) {
     if (kubeApiserver === undefined) return measure([]);
     const { environment, flags } = referenceSettings;
     return withKubeApiserver(tools, [...environment, ...flags], (reference) => {
-      if (isPinned) pinStore(reference.etcd.pid);
+      if (isPinned) pin(reference.etcd.pid, storeCore);
       const { url, token: referenceToken, pid } = reference;
       return measure([
         ...['--reference-server', url, '--reference-token', referenceToken],
@@ -210,9 +210,9 @@ async function runKit(args) {
   });
 }
 
-const pin = (core) => (pid) => void outputOf('taskset', ['-acp', core, String(pid)]);
-const pinServer = pin(serverCore);
-const pinStore = pin(storeCore);
+function pin(pid, core) {
+  outputOf('taskset', ['-acp', core, String(pid)]);
+}
 
 /** Adds the machine, the versions and the settings. */
 function save(report, node, { env }) {
