@@ -6,6 +6,7 @@ import { outputOf, step } from './child.mjs';
 import { provisionEtcd, provisionEtcdctl } from './etcd.mjs';
 import { buildPackages } from './packages.mjs';
 import { Failure } from './project.mjs';
+import { unpackRevision } from './revision.mjs';
 import { describeRevision, version } from './version.mjs';
 
 const targets = {
@@ -33,11 +34,7 @@ function buildEarlierImage(docker, revision) {
   console.log(`Building ${earlierImage} of ${revision} …`);
   const sources = fs.mkdtempSync(path.join(os.tmpdir(), 'earlier-'));
   try {
-    const archive = path.join(sources, 'sources.tar');
-    const archived = step('git', ['archive', '--output', archive, revision]);
-    const unpacked = archived.ok ? step('tar', ['-xf', archive, '-C', sources]) : archived;
-    if (!unpacked.ok) throw new Failure(`The sources of ${revision} are not at hand.\n${unpacked.output}`);
-    fs.rmSync(archive);
+    unpackRevision(revision, sources);
     const built = docker([...buildOptions('server', [earlierImage]), '.'], { cwd: sources, timeout: buildMaxMs });
     if (!built.ok) throw new Failure(`${earlierImage} could not be built.\n${built.output}`);
   } finally {

@@ -7,6 +7,7 @@ import { run, step } from './child.mjs';
 import { provisionChartTools } from './helm.mjs';
 import { prepare } from './prepare.mjs';
 import { cache, Failure, main, root } from './project.mjs';
+import { unpackRevision } from './revision.mjs';
 
 const chart = path.join('helm', 'cluster-apiserver');
 
@@ -33,14 +34,7 @@ async function showUpgrade({ helm }, [revision]) {
   if (!revision) throw new Failure('Name the revision to upgrade from: npm run chart -- diff main');
   const scratch = fs.mkdtempSync(path.join(cache, 'chart-'));
   try {
-    const archive = path.join(scratch, 'before.tar');
-    for (const [program, ...words] of [
-      ['git', 'archive', '--output', archive, revision, chart],
-      ['tar', '-xf', archive, '-C', scratch],
-    ]) {
-      const { ok, output } = step(program, words);
-      if (!ok) throw new Failure(`${revision}: ${output}`);
-    }
+    unpackRevision(revision, scratch, [chart]);
     const sides = { before: path.join(scratch, chart), after: path.join(root, chart) };
     const valueSets = path.join(sides.before, 'ci'); // the values of an upgrading user were written for the old chart
     for (const [side, folder] of Object.entries(sides)) {

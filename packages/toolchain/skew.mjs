@@ -6,6 +6,7 @@ import path from 'node:path';
 import { run, step } from './child.mjs';
 import { prepare } from './prepare.mjs';
 import { binary, cache, Failure, main } from './project.mjs';
+import { unpackRevision } from './revision.mjs';
 
 const parts = ['package.json', 'package-lock.json', 'tsconfig.json', 'packages'];
 
@@ -15,9 +16,7 @@ await main(async ([revision]) => {
   const folder = path.join(cache, 'skew');
   fs.rmSync(folder, { recursive: true, force: true });
   fs.mkdirSync(folder, { recursive: true });
-  const archive = path.join(folder, 'sources.tar');
-  required('git', ['archive', '--output', archive, revision, ...parts]);
-  required('tar', ['-xf', archive, '-C', folder]);
+  unpackRevision(revision, folder, parts);
   required('npm', ['ci', '--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'], {
     cwd: folder,
     env,

@@ -31,13 +31,11 @@ await main(async (chosen) => {
   const tools = { node, env: { ...env, ETCD_BIN: await provisionEtcd() } };
   const home = path.join(cache, 'upstream-cluster');
   const settings = ['--', '--authorization-mode=RBAC,AlwaysAllow'];
-  return withCluster(tools, home, ['--replicas', '2', ...settings], async () => {
+  return withCluster(tools, home, ['--replicas', '2', ...settings], async ({ front }) => {
     const token = fs.readFileSync(path.join(home, 'admin.token'), 'utf8').trim();
     const sources = await copySources(token);
-    const { port } = new URL(serverOf(path.join(home, 'kubeconfig')));
-    const config = path.join(sources, 'kubeconfig');
-    writeConfig(config, { port, token });
-    const failed = cases.filter((name) => !passes(name, { sources, port, env: { ...env, KUBECONFIG: config } }));
+    const { port } = new URL(front.url);
+    const failed = cases.filter((name) => !passes(name, { sources, port, env: { ...env, ADMIN_TOKEN: token } }));
     console.log(`${cases.length - failed.length} passed, ${failed.length} failed`);
     return failed.length === 0 ? 0 : 1;
   });
@@ -81,22 +79,4 @@ async function copySources(token) {
 
 async function required(command, args, options) {
   if ((await run(command, args, options)) !== 0) throw new Failure(`${command} ${args[0]} failed.`);
-}
-
-function serverOf(kubeconfig) {
-  const [, address] = /server: (\S+)/.exec(fs.readFileSync(kubeconfig, 'utf8')) ?? [];
-  return address;
-}
-
-function writeConfig(file, { port, token }) {
-  const cluster = { server: `https://127.0.0.1:${port}`, 'insecure-skip-tls-verify': true };
-  const config = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'local', cluster }],
-    users: [{ name: 'test-admin', user: { token } }],
-    contexts: [{ name: 'test', context: { cluster: 'local', user: 'test-admin' } }],
-    'current-context': 'test',
-  };
-  fs.writeFileSync(file, JSON.stringify(config));
 }

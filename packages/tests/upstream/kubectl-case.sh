@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # kubectl-case.sh SOURCES PORT CASE: runs a case of Kubernetes' command tests of kubectl (test/cmd in its sources) against the
-# server at the port. The user is `test-admin` of the kubeconfig in KUBECONFIG, in its context `test`.
+# server at the port, as the administrator of ADMIN_TOKEN.
 set -o errexit -o nounset -o pipefail
 cd "$1"
 # For the scripts, which build and start everything themselves otherwise.
@@ -12,11 +12,15 @@ source hack/lib/test.sh
 source test/cmd/legacy-script.sh
 kube::util::ensure-temp-dir
 trap 'stop-proxy; rm -rf "$KUBE_TEMP" "$KUBE_JUNIT_REPORT_DIR"' EXIT
-# The scripts change the configuration and the home of the user.
-cp "$KUBECONFIG" "$KUBE_TEMP/config"
-export HOME="$KUBE_TEMP" KUBECONFIG="$KUBE_TEMP/config"
 kube::util::ensure-gnu-sed
+# The scripts change the configuration and the home of the user.
+export HOME="$KUBE_TEMP"
+unset KUBECONFIG
 CONTEXT=test
+kubectl config set-credentials test-admin --token "$ADMIN_TOKEN"
+kubectl config set-cluster local --insecure-skip-tls-verify --server "https://127.0.0.1:$SECURE_API_PORT"
+kubectl config set-context "$CONTEXT" --user test-admin --cluster local
+kubectl config use-context "$CONTEXT"
 SUPPORTED_RESOURCES=(
   namespaces configmaps secrets serviceaccounts clusterroles roles customresourcedefinitions csr
   subjectaccessreviews selfsubjectreviews
