@@ -307,7 +307,7 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
     () => {
       const observers = ['otel-collector', 'jaeger'];
       beforeAll(
-        () => startProfile('observability', { TRACING_CONFIG: 'tracing-collector.yaml' }, ...observers),
+        () => startProfile('observability', { TRACING_CONFIG: 'tracing-collector.yaml' }, ...observers, ...replicas),
         startMs,
       );
       afterAll(() => stopServices(...observers), startMs);
