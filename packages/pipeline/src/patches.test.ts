@@ -83,6 +83,10 @@ describe('a patch', () => {
       'colour: blue\nzork: 1',
       ': errors:\n  .colour: field not declared in schema\n  .zork: field not declared in schema',
     ],
+    [
+      'arms: x\nwords: {a: 1}',
+      ': errors:\n  .arms: expected numeric (int or float), got string\n  .words.a: expected string, got &value.valueUnstructured{Value:1}',
+    ],
   ])('a strict apply refuses %j in the words of kube-apiserver', async (fields, problem) => {
     const refused = await ask('PATCH', `${robots}/a?fieldManager=m&fieldValidation=Strict`, {
       body: `kind: Robot\napiVersion: v1\nmetadata: {name: a}\n${fields}\n`,

@@ -106,7 +106,7 @@ describe('an apply configuration', () => {
     [
       'a wrong type where no field is declared',
       { open: { x: [1] } },
-      'failed to convert patch object to typed object: .open.x: expected string, got &value.valueUnstructured{Value:[1]}',
+      'failed to convert patch object to typed object: .open.x: expected string, got &value.valueUnstructured{Value:[]interface {}{1}}',
     ],
     [
       'two entries of one key',

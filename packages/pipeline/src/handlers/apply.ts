@@ -1,5 +1,5 @@
 import { getOwn, largeBytesMin, runTask, type SyncTask } from '@cluster-apiserver/base';
-import { badRequest, formatPath } from '@cluster-apiserver/model';
+import { badRequest, formatPath, type StatusError } from '@cluster-apiserver/model';
 import { boundsOfKind, isJsonObject, type JsonObject } from '@cluster-apiserver/model/json';
 import {
   dropUnwritable,
@@ -10,16 +10,11 @@ import {
 } from '@cluster-apiserver/model/kind';
 import { type Applied, readAppliedInSteps } from '@cluster-apiserver/model/managed-fields';
 import { PatchFormError } from '@cluster-apiserver/model/patch';
-import { WrongTypeError } from '@cluster-apiserver/model/schema';
+import { describeTypeFaults, WrongTypeError } from '@cluster-apiserver/model/schema';
 import { requireBoundedMembers } from '@cluster-apiserver/model/validation';
 import { apply, type Resource } from '@cluster-apiserver/registry';
 import { rejectUnparsable, parseYamlBody } from '../request-body/body-formats.ts';
-import {
-  type FieldValidation,
-  reportFieldProblems,
-  strictError,
-  undeclaredFieldsMessage,
-} from '../request-body/field-validation.ts';
+import { type FieldValidation, reportFieldProblems, strictError } from '../request-body/field-validation.ts';
 import { readBody } from '../request-body/read-body.ts';
 import type { ApiResponse } from '../exchange.ts';
 import { addWarning, type AuthenticatedContext } from '../request-context.ts';
@@ -66,16 +61,17 @@ function* readConfiguration(
   if (isJsonObject(value)) requireBoundedMembers(kind, value);
   requireTypeNames(kind, value);
   audit?.logRequestObject(value, body.length);
+  const writable = dropUnwritable(kind, subresource, value);
+  const refuse = (): StatusError | undefined => refuseTypes(kind, value, writable);
   try {
-    const writable = dropUnwritable(kind, subresource, value);
     const configuration = yield* readAppliedInSteps(kind.schema, writable, (path) => unknown.push(formatPath(path)));
-    // kube-apiserver fails to merge what the schema of a custom kind does not name.
-    const refused = kind.isCustom && unknown.length > 0 ? 'Strict' : validation;
-    const isUndeclared = refused === 'Strict' && unknown.length > 0;
-    if (isUndeclared && faults.length === 0) throw badRequest(undeclaredFieldsMessage(showObject(value), unknown));
-    // kube-apiserver reports duplicates in other words, and then no unknown fields.
+    // kube-apiserver cannot merge a field that the schema does not name. Those of built-in kinds are treated as in other writes.
+    const isRefused = unknown.length > 0 && (kind.isCustom || validation === 'Strict');
+    // It reports duplicates in other words, and then no unknown fields.
+    const refused = isRefused && faults.length === 0 ? refuse() : undefined;
+    if (refused) throw refused;
     const where = faults.length > 0 ? 'error strict decoding YAML: error converting YAML to JSON: ' : strictError;
-    reportFieldProblems({ faults, hasMoreDocuments, unknown, where }, refused, warn);
+    reportFieldProblems({ faults, hasMoreDocuments, unknown, where }, isRefused ? 'Strict' : validation, warn);
     yield;
     if (stored === kind) return configuration;
     const renamed = {
@@ -87,9 +83,16 @@ function* readConfiguration(
     return { ...(yield* readAppliedInSteps(stored.schema, renamed, () => {})), configuration: value };
   } catch (error) {
     if (error instanceof WrongTypeError || error instanceof PatchFormError)
-      throw badRequest(`the applied configuration is not a valid ${kind.kind}: ${error.message}`, error);
+      throw refuse() ?? badRequest(`the applied configuration is not a valid ${kind.kind}: ${error.message}`, error);
     throw error;
   }
+}
+
+/** Undefined if the fields and types are those of the kind. */
+function refuseTypes(kind: ApiVersion, applied: JsonObject, configuration: JsonObject): StatusError | undefined {
+  const faults = describeTypeFaults(kind.schema, configuration);
+  if (faults === undefined) return undefined;
+  return badRequest(`failed to create typed patch object (${showObject(applied)}): ${faults}`);
 }
 
 /** As errors of kube-apiserver name the object. */

@@ -41,13 +41,6 @@ export function reportFieldProblems(
   for (const problem of listed) warn(problem);
 }
 
-/** How an apply to this object is refused, in the words of kube-apiserver. */
-export function undeclaredFieldsMessage(object: string, unknown: readonly string[]): string {
-  const each = Iterator.from(unknown).map((path): Message => [`.${shorten(path)}: field not declared in schema`, 1]);
-  const listed = listWithin(each, unknown.length);
-  return `failed to create typed patch object (${object}): ${listed.length === 1 ? listed.join('') : ['errors:', ...listed].join('\n  ')}`;
-}
-
 type Message = readonly [message: string, problems: number];
 
 /** As many messages as a client needs, and how many problems are left. */
