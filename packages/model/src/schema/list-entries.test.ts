@@ -38,6 +38,13 @@ describe('the step of an entry', () => {
     expect(() => identityOfEntry(named, {})).toThrow(new UnkeyedEntryError('an entry has no name or port'));
   });
 
+  test.each(['always', 'required'] as const)('a key that is %s there is empty without a value', (presence) => {
+    const owner = object({ uid: jsonField(string, '', presence), name: jsonField(string, '') });
+    const owners = list(owner, { keys: ['uid'] }) as SharedListSchema;
+    expect(findEntryStep(owners, { name: 'x' })).toBe('k:{"uid":""}');
+    expect(identityOfEntry(owners, { name: 'x' })).toBe('');
+  });
+
   test('of a set is its value, however deep', () => {
     const set = list(string, 'set') as SharedListSchema;
     expect(findEntryStep(set, 'a"')).toBe(String.raw`v:"a\""`);

@@ -1,6 +1,6 @@
 import { getOwn } from '@cluster-apiserver/base';
 import { isObjectOrRawNumber } from '../json/json-object.ts';
-import type { Schema, SharedListSchema } from './schema.ts';
+import type { Field, Schema, SharedListSchema } from './schema.ts';
 
 /** An entry of a keyed list has no key, so ownership of its entries cannot be tracked. */
 export class UnkeyedEntryError extends Error {
@@ -48,7 +48,13 @@ const unkeyed = ({ sharing }: SharedListSchema): string =>
 
 function keyValueOf(items: Schema, entry: unknown, key: string): unknown {
   const value = isObjectOrRawNumber(entry) ? getOwn(entry, key) : undefined;
-  return value === undefined && items.type === 'object' ? items.fields.get(key)?.schema.default : value;
+  return value === undefined && items.type === 'object' ? valueOfAbsent(items.fields.get(key)) : value;
+}
+
+/** A field that every response has is empty without a value. */
+function valueOfAbsent(key: Field | undefined): unknown {
+  const isEmpty = key?.schema.type === 'string' && (key.presence === 'always' || key.presence === 'required');
+  return key?.schema.default ?? (isEmpty ? '' : undefined);
 }
 
 /** Most keys are plain names, and objects have thousands of them. */
