@@ -3,7 +3,7 @@ import type { VersionInfo } from '@cluster-apiserver/pipeline';
 import type { Build, Runtime } from './environment.ts';
 
 /** The version of this server; see CHANGELOG.md. */
-export const version = '1.0.0-rc.3';
+export const version = '1.0.0-rc.4';
 
 /** The version of Kubernetes whose API is served. Clients choose API features by it. */
 const kubernetesVersion = { major: '1', minor: '36', patch: '2' };
