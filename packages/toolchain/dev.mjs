@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // npm run dev: a local cluster whose replicas are replaced when a source changes. Arguments follow `--`, as for npm start.
+// One in a checkout: all would build into the same folders.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -29,20 +30,24 @@ await main(async (args) => {
   });
   const release = forwardSignalsTo(child);
   const ended = once(child, 'exit').then(() => undefined);
-  const home = path.join(root, valueOf('--data-dir', args) ?? '.cluster');
+  const home = path.resolve(root, valueOf('--data-dir', args) ?? '.cluster');
   if (await Promise.race([once(child, 'message'), ended]))
-    await follow(ended, (change) => replace(change, home, tools));
+    await follow(ended, (change, next) => replace(change, next, home, tools));
   await ended;
   release();
   return wasInterrupted() ? 0 : (child.exitCode ?? 1);
 });
 
-/** Handles each change until the cluster has ended. */
+/** Handles each change until the cluster has ended. What fails may work after the next change. */
 async function follow(ended, handle) {
   let next = nextChange({ persistent: false });
   for (let change = await Promise.race([next, ended]); change; change = await Promise.race([next, ended])) {
     next = nextChange({ persistent: false }); // what changes while this one is handled counts, too
-    await handle(change);
+    try {
+      await handle(change, next);
+    } catch (error) {
+      console.log(error instanceof Failure ? error.message : error.stack);
+    }
   }
 }
 
@@ -51,21 +56,33 @@ function valueOf(option, args) {
   return at < 0 ? undefined : (args[at].split('=')[1] ?? args[at + 1]);
 }
 
-/** Builds, and ends the replicas one after the other: the launcher starts each again, with what was built. */
-async function replace(change, home, tools) {
+/** Builds, and ends the replicas one after the other: the launcher starts each again, with what was built. The next change ends a wait. */
+async function replace(change, next, home, tools) {
   const beganMs = performance.now();
-  try {
-    buildPackages(tools);
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    console.log(error.message);
-    return;
-  }
+  if (!buildPackages(tools)) return; // a test
   for (const [i, { pid }] of replicasOf(home).entries()) {
-    process.kill(pid, 'SIGTERM');
-    await until(() => replicasOf(home)[i]?.pid !== pid && isReady(home, replicasOf(home)[i]?.url));
+    const isReplaced = () => replicasOf(home)[i]?.pid !== pid && isReady(home, replicasOf(home)[i]?.url);
+    endProcess(pid);
+    const wasReplaced = await Promise.race([until(isReplaced), next.then(() => undefined)]);
+    if (wasReplaced === undefined) return;
+    if (!wasReplaced) throw new Failure(`${change}: a replica does not become ready. ${lastLineOf(home, i)}`);
   }
   console.log(`${change}: the replicas run it after ${((performance.now() - beganMs) / 1000).toFixed(1)} s.`);
+}
+
+/** A replica that could not start is started again without this. */
+function endProcess(pid) {
+  try {
+    process.kill(pid, 'SIGTERM');
+  } catch (error) {
+    if (error.code !== 'ESRCH') throw error;
+  }
+}
+
+function lastLineOf(home, replica) {
+  const log = path.join(home, 'logs', `replica-${replica + 1}.log`);
+  const lines = fs.readFileSync(log, 'utf8').split('\n');
+  return `Its log, ${path.relative(root, log)}, has: ${lines.findLast((line) => /error/i.test(line)) ?? lines.at(-2)}`;
 }
 
 function replicasOf(home) {
@@ -82,10 +99,12 @@ function isReady(home, url) {
   });
 }
 
+/** Whether the condition holds in time. */
 async function until(condition) {
   const endMs = performance.now() + startMaxMs;
   while (!(await condition())) {
-    if (performance.now() > endMs) throw new Failure('A replica did not become ready; its log is in .cluster/logs.');
+    if (performance.now() > endMs) return false;
     await new Promise((resolve) => void setTimeout(resolve, pollMs));
   }
+  return true;
 }

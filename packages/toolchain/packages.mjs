@@ -6,13 +6,15 @@ import { describeRevision } from './version.mjs';
 
 /**
  * Compiles every package to JavaScript in its dist folder, in a second or two: it only strips types, and `npm run check`
- * checks them.
+ * checks them. Returns whether a package differs from the one before.
  */
 export function buildPackages({ env }) {
   fs.mkdirSync(cache, { recursive: true });
   const state = describeSources();
-  if (isBuilt(state)) return;
-  const built = fs.mkdtempSync(path.join(cache, 'build-'));
+  if (isBuilt(state)) return false;
+  // As deep as the dist folders, so that source maps name the sources from both.
+  const built = fs.mkdtempSync(path.join(root, '.build-'));
+  let hasChanged = false;
   try {
     const settings = path.join('packages', 'toolchain', 'tsconfig.build.json');
     const { ok, output } = step(binary('tsc'), ['-p', settings, '--outDir', built], { env });
@@ -26,8 +28,10 @@ export function buildPackages({ env }) {
       if (haveSameFiles(fresh, dist)) continue;
       fs.rmSync(dist, { recursive: true, force: true });
       fs.renameSync(fresh, dist);
+      hasChanged = true;
     }
     fs.writeFileSync(stamp, state);
+    return hasChanged;
   } finally {
     fs.rmSync(built, { recursive: true, force: true });
   }

@@ -17,10 +17,10 @@ export const textBundle = defineKind({
   shortNames: ['tb'],
   description: 'Texts and bytes by key.',
   fields,
-  validate: (textBundle, current, problems) => {
+  validate: (written, current, problems) => {
     if (!current?.immutable) return;
     for (const name of ['data', 'binaryData', 'immutable'] as const)
-      if (!sameJson(textBundle[name], current[name]))
+      if (!sameJson(written[name], current[name]))
         problems.at(name).forbidden('field is immutable when `immutable` is set');
   },
   columns: [

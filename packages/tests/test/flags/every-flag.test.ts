@@ -6,7 +6,7 @@ import { flagGroups } from '@cluster-apiserver/server';
 
 const tests = path.resolve(import.meta.dirname, '..');
 
-test('no flag is without a test of the assembled server', () => {
+test('each flag is given, as --NAME, to a server that a file of packages/tests/test starts', () => {
   const sources = fs
     .readdirSync(tests, { recursive: true, encoding: 'utf8' })
     .filter(
