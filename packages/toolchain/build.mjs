@@ -4,4 +4,7 @@ import { prepare } from './prepare.mjs';
 import { main } from './project.mjs';
 import { buildPackages } from './packages.mjs';
 
-await main(async () => buildPackages(prepare()));
+await main(async () => {
+  buildPackages(prepare());
+  return 0;
+});
