@@ -28,4 +28,4 @@ export { Batch, Bookmark, type ObjectEvent, type WatchEvent } from './watch/watc
 export type { WriteOptions } from './write/write-options.ts';
 export type { UpdateResult } from './write/guaranteed-update.ts';
 export { updateWithCreation } from './write/update-with-creation.ts';
-export { isDetached, isStorageUnavailable, toStatusError } from './storage-errors.ts';
+export { isDetached, isStorageUnavailable, isUnreadable, toStatusError } from './storage-errors.ts';

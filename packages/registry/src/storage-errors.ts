@@ -98,6 +98,10 @@ export const isStorageUnavailable = (error: unknown): boolean =>
     : error instanceof StorageUnavailableError ||
       (error instanceof StatusError && error.cause instanceof StorageUnavailableError);
 
+/** Whether it failed because a stored value cannot be decrypted or decoded. */
+export const isUnreadable = (error: unknown): boolean =>
+  error instanceof StatusError && error.cause instanceof CorruptValueError;
+
 const unreadableCause = (key: string): StatusCause => ({
   reason: 'UnexpectedServerResponse',
   message: 'the stored value cannot be decrypted or decoded',

@@ -102,10 +102,9 @@ export function startSystemNamespaces(
       },
       failed: (error) =>
         log.withName('namespaces').warn(
-          // Meaning: One of `default`, `kube-system`, `kube-public` and `kube-node-lease` does not exist and cannot
-          // be created.
+          // Meaning: One of the namespaces of --system-namespaces does not exist and cannot be created.
           'creating the system namespaces failed; retrying',
-          'read the error; the server is not ready before they exist',
+          'read the error; it goes on by itself when the cause is removed',
           { error: asError(error) },
         ),
     },

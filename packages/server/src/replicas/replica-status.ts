@@ -9,13 +9,14 @@ import type { Replicas } from './replicas.ts';
 export const revisionFact = 'observed-revision';
 export const configurationFact = 'configuration-hashes';
 
-/** What may differ between replicas: where one listens, and how it proves who it is. */
+/** What may differ between replicas: where one listens and writes, and how it proves who it is. */
 const ownFlags: ReadonlySet<string> = new Set([
   'bind-address',
   'secure-port',
   'cert-dir',
   'tls-cert-file',
   'tls-private-key-file',
+  'audit-log-path',
 ]);
 
 /** Enough to tell contents apart; a Lease is no place for more. */

@@ -170,7 +170,7 @@ export function openReplicas(
             // Meaning: Other replicas will take this one for dead. They then wait for it no longer, for example when
             // a definition is established.
             'cannot renew the Lease of this replica; retrying',
-            'check the rights of the user in etcd, and the admission policies for leases in kube-system',
+            'read the error: rights of the user in etcd, the key that encrypted the Lease, or policies for leases in kube-system',
             { error: asError(error) },
           );
       }

@@ -22,7 +22,7 @@ import {
   type VersionInfo,
 } from '@cluster-apiserver/pipeline';
 import type { Review } from '@cluster-apiserver/model/kind';
-import type { LiveApi } from '@cluster-apiserver/registry';
+import { isUnreadable, type LiveApi } from '@cluster-apiserver/registry';
 import type { Log, Tracer } from '@cluster-apiserver/telemetry';
 import type { AccessControl } from '../authorization/access-control.ts';
 import type { ServerContext } from '../configuration/context.ts';
@@ -100,19 +100,25 @@ export function createRequestHandler(
 
 const createFaultReporter =
   (log: Log): ReportFault =>
-  (error, { request, auditId }) =>
-    log.withName('http').error(
-      // Meaning: A request failed for a reason that no code expected.
-      'internal error',
-      'report the stack as a bug; the client was answered with 500, and other requests go on',
-      {
-        method: request.method,
-        path: request.target.split('?', 1)[0],
-        'audit-ID': auditId,
-        error: asError(error),
-        stack: asError(error).stack,
-      },
-    );
+  (error, { request, auditId }) => {
+    const cause = asError(error);
+    const place = { method: request.method, path: request.target.split('?', 1)[0], 'audit-ID': auditId, error: cause };
+    const http = log.withName('http');
+    if (isUnreadable(error))
+      http.error(
+        // Meaning: A request needed an object that cannot be decrypted or decoded, and was answered with 500.
+        'stored object unreadable',
+        'configure the key that encrypted it, or delete its key from etcd: docs/encryption.md',
+        place,
+      );
+    else
+      http.error(
+        // Meaning: A request failed for a reason that no code expected.
+        'internal error',
+        'report the stack as a bug; the client was answered with 500, and other requests go on',
+        { ...place, stack: cause.stack },
+      );
+  };
 
 const createRejectionReporter =
   (log: Log): ReportRejection =>

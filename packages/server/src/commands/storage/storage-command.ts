@@ -1,7 +1,7 @@
-import { CleanupStack } from '@cluster-apiserver/base';
+import { asError, CleanupStack } from '@cluster-apiserver/base';
 import { customResourceDefinition, kinds as kindsOf } from '@cluster-apiserver/kinds';
 import type { Kind } from '@cluster-apiserver/model/kind';
-import { StoredKinds } from '@cluster-apiserver/registry';
+import { isStorageUnavailable, StoredKinds } from '@cluster-apiserver/registry';
 import { EtcdStore, rawTransformer } from '@cluster-apiserver/storage';
 import { createHealth, createMetrics, type Log } from '@cluster-apiserver/telemetry';
 import type { ServerContext } from '../../configuration/context.ts';
@@ -75,6 +75,9 @@ export async function storageCommand(
       if (!signal.aborted)
         code ||= await rewrite({ ...scan, ...own, after: index === 0 ? own.after : undefined, storedKinds });
     return code;
+  } catch (error) {
+    if (isStorageUnavailable(error)) throw new FlagError([`--etcd-servers: ${asError(error).message}`]);
+    throw error;
   } finally {
     await cleanup.close();
   }
