@@ -100,23 +100,22 @@ export function createRequestHandler(
 
 const createFaultReporter =
   (log: Log): ReportFault =>
-  (error, { request, auditId }) => {
-    const cause = asError(error);
-    const place = { method: request.method, path: request.target.split('?', 1)[0], 'audit-ID': auditId, error: cause };
-    const http = log.withName('http');
-    if (isUnreadable(error))
-      http.error(
+  (fault, { request: { method, target }, auditId }) => {
+    const path = target.split('?', 1)[0];
+    const error = asError(fault);
+    if (isUnreadable(fault))
+      log.withName('http').error(
         // Meaning: A request needed an object that cannot be decrypted or decoded, and was answered with 500.
         'stored object unreadable',
         'configure the key that encrypted it, or delete its key from etcd: docs/encryption.md',
-        place,
+        { method, path, 'audit-ID': auditId, error },
       );
     else
-      http.error(
+      log.withName('http').error(
         // Meaning: A request failed for a reason that no code expected.
         'internal error',
         'report the stack as a bug; the client was answered with 500, and other requests go on',
-        { ...place, stack: cause.stack },
+        { method, path, 'audit-ID': auditId, error, stack: error.stack },
       );
   };
 

@@ -69,9 +69,13 @@ test.each<[string, (nth: number) => Promise<unknown>, string | undefined]>([
   [
     'reads of an unreadable object',
     async () => expect(await send('GET', `${accounts}/corrupt`, admin())).toBe(500),
-    'internal error',
+    'stored object unreadable',
   ],
-  ['lists with an unreadable object', (nth) => send('GET', `${accounts}?a=${nth}`, admin()), 'internal error'],
+  [
+    'lists with an unreadable object',
+    (nth) => send('GET', `${accounts}?a=${nth}`, admin()),
+    'stored object unreadable',
+  ],
   ['paths that do not exist', (nth) => send('GET', `/nowhere/${nth}`, admin()), undefined],
   ['rejected writes', (nth) => send('PUT', `${accounts}/x${nth}`, admin()), undefined],
   ['bytes that are not TLS', (nth) => sendBytes(Buffer.from(`GET /${nth} HTTP/1.1\r\n\r\n`), false), undefined],
