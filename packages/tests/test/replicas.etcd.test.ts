@@ -1,4 +1,7 @@
 /** Replicas on one etcd know each other by their Leases. */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
 import { requestHttps } from '@cluster-apiserver/testkit/https-request';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { CleanupStack } from '@cluster-apiserver/base';
@@ -10,6 +13,9 @@ import { serveKinds, type TestServer } from './serve-kinds.ts';
 const cleanup = new CleanupStack();
 const leases = '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases';
 
+const logs = fs.mkdtempSync(path.join(os.tmpdir(), 'replicas-'));
+cleanup.defer('logs', () => fs.rmSync(logs, { recursive: true }));
+
 let etcd: RealEtcd;
 beforeAll(async () => {
   etcd = await startEtcd();
@@ -20,8 +26,13 @@ afterAll(() => cleanup.close());
 const policy = (level: string): string =>
   JSON.stringify({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level }] });
 
-const serve = (level: string): Promise<TestServer> =>
-  serveKinds(kinds, { etcd, flags: ['--audit-policy-file=audit.yaml'], files: { 'audit.yaml': policy(level) } });
+/** Each writes a file of its own, as it must. */
+const serve = (level: string, log: string): Promise<TestServer> =>
+  serveKinds(kinds, {
+    etcd,
+    flags: ['--audit-policy-file=audit.yaml', `--audit-log-path=${path.join(logs, log)}`],
+    files: { 'audit.yaml': policy(level) },
+  });
 
 interface Statusz {
   readonly replicas: readonly {
@@ -39,7 +50,7 @@ async function readStatus({ url, certificate, token }: TestServer, accept: strin
 }
 
 test('three replicas have three Leases, show each other in /statusz, and take theirs away when they stop', async () => {
-  const servers = [await serve('Metadata'), await serve('Metadata'), await serve('None')] as const;
+  const servers = [await serve('Metadata', 'a'), await serve('Metadata', 'b'), await serve('None', 'c')] as const;
   const [one, , last] = servers;
   const count = async (): Promise<number> => (await one.request('GET', leases)).body.items?.length ?? 0;
   await until('three Leases', async () => (await count()) === 3 || undefined);
