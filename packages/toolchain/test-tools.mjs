@@ -6,6 +6,7 @@ import { provisionChartTools } from './helm.mjs';
 import { listTests } from './jest.mjs';
 import { buildPackages } from './packages.mjs';
 import { prepare } from './prepare.mjs';
+import { Failure } from './project.mjs';
 import { provisionPrometheus } from './prometheus.mjs';
 import { onlyWithFaults } from './test-plan.mjs';
 import { provisionHaproxy, provisionNghttpx } from './debian-programs.mjs';
@@ -18,6 +19,7 @@ import { provisionHaproxy, provisionNghttpx } from './debian-programs.mjs';
 export async function provisionTestTools(patterns = []) {
   const { node, env } = prepare();
   const files = listTests({ node, env }, [...patterns, ...(patterns.length > 0 ? [] : excludeFiles(onlyWithFaults))]);
+  if (files.length === 0) throw new Failure(`No test file matches ${patterns.join(' ')}.`);
   const tests = files.map((file) => fs.readFileSync(file, 'utf8'));
   const need = (variable) => tests.some((test) => test.includes(variable));
   const missing = [];
