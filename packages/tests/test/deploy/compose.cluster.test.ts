@@ -118,7 +118,7 @@ describeIf(compose !== undefined, 'docker-compose.yml', 'npm run compose tests i
   });
 
   test('replicas write audit events to standard output, and to standard error a log without a warning of the start', () => {
-    runKubectl('create', 'serviceaccount', 'audited', '--namespace', 'default', '--dry-run=server');
+    runKubectl('create', 'serviceaccount', 'audited-by-test', '--namespace', 'default', '--dry-run=server');
     const streams = replicas.flatMap(containersOf).map(({ Id }) => {
       const { stdout, stderr } = spawnSync('docker', ['logs', Id], { env: env(), encoding: 'utf8' });
       const [events = [], log = []] = [stdout, stderr].map((text) =>
