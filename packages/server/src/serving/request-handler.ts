@@ -107,7 +107,7 @@ const createFaultReporter =
       log.withName('http').error(
         // Meaning: A request needed an object that cannot be decrypted or decoded, and was answered with 500.
         'stored object unreadable',
-        'configure the key that encrypted it, or delete its key from etcd: docs/encryption.md',
+        'configure the key that encrypted it, or delete the object if the key is lost: docs/encryption.md',
         { method, path, 'audit-ID': auditId, error },
       );
     else

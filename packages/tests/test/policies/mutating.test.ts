@@ -97,8 +97,8 @@ describe('an apply configuration', () => {
     ],
     [
       'of a list entry without its key',
-      'Object{metadata: Object.metadata{ownerReferences: [Object.metadata.ownerReferences{name: "b"}]}}',
-      `${typed} .metadata.ownerReferences: element 0: associative list with keys has an element that omits all key fields ["uid"] (and doesn't have default values for any key fields)`,
+      'Object{secrets: [Object.secrets{namespace: "t"}]}',
+      `${typed} .secrets: element 0: associative list with keys has an element that omits all key fields ["name"] (and doesn't have default values for any key fields)`,
     ],
     [
       'with a duplicate element',
