@@ -44,7 +44,7 @@ async function follow(ended, handle) {
   for (let change = await Promise.race([next, ended]); change; change = await Promise.race([next, ended])) {
     next = nextChange({ persistent: false }); // what changes while this one is handled counts, too
     try {
-      await handle(change, next);
+      await handle(change, Promise.race([next, ended]));
     } catch (error) {
       console.log(error instanceof Failure ? error.message : error.stack);
     }
@@ -56,12 +56,15 @@ function valueOf(option, args) {
   return at < 0 ? undefined : (args[at].split('=')[1] ?? args[at + 1]);
 }
 
-/** Builds, and ends the replicas one after the other: the launcher starts each again, with what was built. The next change ends a wait. */
+/** Builds, and ends the replicas one after the other: the launcher starts each again, with what was built. The next change, or the end of the cluster, ends a wait. */
 async function replace(change, next, home, tools) {
   const beganMs = performance.now();
   if (!buildPackages(tools)) return; // a test
   for (const [i, { pid }] of replicasOf(home).entries()) {
-    const isReplaced = () => replicasOf(home)[i]?.pid !== pid && isReady(home, replicasOf(home)[i]?.url);
+    const isReplaced = () => {
+      const replica = replicasOf(home)[i];
+      return replica && replica.pid !== pid && isReady(home, replica.url);
+    };
     endProcess(pid);
     const wasReplaced = await Promise.race([until(isReplaced), next.then(() => undefined)]);
     if (wasReplaced === undefined) return;
@@ -85,8 +88,10 @@ function lastLineOf(home, replica) {
   return `Its log, ${path.relative(root, log)}, has: ${lines.findLast((line) => /error/i.test(line)) ?? lines.at(-2)}`;
 }
 
+/** None while the cluster stops. */
 function replicasOf(home) {
-  return JSON.parse(fs.readFileSync(path.join(home, 'pids.json'), 'utf8')).replicas;
+  const file = path.join(home, 'pids.json');
+  return fs.existsSync(file) ? JSON.parse(fs.readFileSync(file, 'utf8')).replicas : [];
 }
 
 function isReady(home, url) {

@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import fs from 'node:fs';
 import path from 'node:path';
 
-const packages = path.resolve(import.meta.dirname, '..', '..', '..');
+const packages = path.resolve(import.meta.dirname, '..', '..');
 
 test.each(['server/dist/program.js', 'pipeline/dist/handlers/patch.js', 'devcluster/dist/main.js'])(
   'the sources of %s exist',
