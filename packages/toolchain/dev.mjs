@@ -31,8 +31,7 @@ await main(async (args) => {
   const release = forwardSignalsTo(child);
   const ended = once(child, 'exit').then(() => undefined);
   const home = path.resolve(root, valueOf('--data-dir', args) ?? '.cluster');
-  if (await Promise.race([once(child, 'message'), ended]))
-    await follow(ended, (change, next) => replace(change, next, home, tools));
+  if (await Promise.race([once(child, 'message'), ended])) await follow(ended, replacer(home, tools));
   await ended;
   release();
   return wasInterrupted() ? 0 : (child.exitCode ?? 1);
@@ -56,21 +55,29 @@ function valueOf(option, args) {
   return at < 0 ? undefined : (args[at].split('=')[1] ?? args[at + 1]);
 }
 
-/** Builds, and ends the replicas one after the other: the launcher starts each again, with what was built. The next change, or the end of the cluster, ends a wait. */
-async function replace(change, next, home, tools) {
-  const beganMs = performance.now();
-  if (!buildPackages(tools)) return; // a test
-  for (const [i, { pid }] of replicasOf(home).entries()) {
-    const isReplaced = () => {
-      const replica = replicasOf(home)[i];
-      return replica && replica.pid !== pid && isReady(home, replica.url);
-    };
-    endProcess(pid);
-    const wasReplaced = await Promise.race([until(isReplaced), next.then(() => undefined)]);
-    if (wasReplaced === undefined) return;
-    if (!wasReplaced) throw new Failure(`${change}: a replica does not become ready. ${lastLineOf(home, i)}`);
-  }
-  console.log(`${change}: the replicas run it after ${((performance.now() - beganMs) / 1000).toFixed(1)} s.`);
+/**
+ * Builds, and ends the replicas one after the other: the launcher starts each again, with what was built. The next change, or the
+ * end of the cluster, ends a wait; then all of them are replaced after that change.
+ */
+function replacer(home, tools) {
+  let areOutdated = false;
+  return async (change, next) => {
+    const beganMs = performance.now();
+    areOutdated = buildPackages(tools) || areOutdated;
+    if (!areOutdated) return; // a test
+    for (const [i, { pid }] of replicasOf(home).entries()) {
+      const isReplaced = () => {
+        const replica = replicasOf(home)[i];
+        return replica && replica.pid !== pid && isReady(home, replica.url);
+      };
+      endProcess(pid);
+      const wasReplaced = await Promise.race([until(isReplaced), next.then(() => undefined)]);
+      if (wasReplaced === undefined) return;
+      if (!wasReplaced) throw new Failure(`${change}: a replica does not become ready. ${lastLineOf(home, i)}`);
+    }
+    areOutdated = false;
+    console.log(`${change}: the replicas run it after ${((performance.now() - beganMs) / 1000).toFixed(1)} s.`);
+  };
 }
 
 /** A replica that could not start is started again without this. */
