@@ -73,7 +73,7 @@ function replacer(home, tools) {
       endProcess(pid);
       const wasReplaced = await Promise.race([until(isReplaced), next.then(() => undefined)]);
       if (wasReplaced === undefined) return;
-      if (!wasReplaced) throw new Failure(`${change}: a replica does not become ready. ${lastLineOf(home, i)}`);
+      if (!wasReplaced) throw new Failure(`${change}: a replica does not become ready. ${lastErrorOf(home, i)}`);
     }
     areOutdated = false;
     console.log(`${change}: the replicas run it after ${((performance.now() - beganMs) / 1000).toFixed(1)} s.`);
@@ -89,7 +89,7 @@ function endProcess(pid) {
   }
 }
 
-function lastLineOf(home, replica) {
+function lastErrorOf(home, replica) {
   const log = path.join(home, 'logs', `replica-${replica + 1}.log`);
   const lines = fs.readFileSync(log, 'utf8').split('\n');
   return `Its log, ${path.relative(root, log)}, has: ${lines.findLast((line) => /error/i.test(line)) ?? lines.at(-2)}`;

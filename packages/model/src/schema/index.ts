@@ -20,7 +20,7 @@ export { collectDefinitions, toJsonSchema } from './json-schema.ts';
 export type { Dialect, JsonSchema } from './open-api.ts';
 export { publicationOf, publishedName, sharedPublication } from './publication.ts';
 export { anyValue, emptied, resourceNames, structural, type StructuralOptions, unstructured } from './structural.ts';
-export { describeTypeFaults } from './type-faults.ts';
+export { describeTypeFaults, describeTypeFaultsInSteps } from './type-faults.ts';
 export { UnchangedValues } from './unchanged-values.ts';
 export { validateLists, validateParts } from './validate-parts.ts';
 export { typeOf, validateValue } from './validate-value.ts';

@@ -1,4 +1,4 @@
-import { unreachable } from '@cluster-apiserver/base';
+import { runSync, type SyncTask, unreachable } from '@cluster-apiserver/base';
 import { isJsonObject, type JsonObject } from '../json/json-object.ts';
 import { isRawNumber } from '../json/raw-number.ts';
 import { keysOfEntry } from './list-entries.ts';
@@ -7,53 +7,72 @@ import { isSharedList, type ListSchema, memberSchema, type ObjectSchema, type Sc
 /** Each fault names its path, so a message with all of them could be far larger than the configuration. */
 const faultsMax = 100;
 /** Names, keys and values come from the client. */
+const shownCharactersMax = 256;
 const faultCharactersMax = 1024;
+
+/** As `describeTypeFaultsInSteps`. */
+export const describeTypeFaults = (schema: ObjectSchema, configuration: JsonObject): string | undefined =>
+  runSync(describeTypeFaultsInSteps(schema, configuration));
 
 /**
  * Why a configuration cannot be applied to objects of a kind, in the words of kube-apiserver; undefined if no field is unknown or
  * has another type.
  */
-export function describeTypeFaults(schema: ObjectSchema, configuration: JsonObject): string | undefined {
-  const faults = findFaults(schema, configuration, '').take(faultsMax).map(shorten).toArray();
+export function* describeTypeFaultsInSteps(
+  schema: ObjectSchema,
+  configuration: JsonObject,
+): SyncTask<string | undefined> {
+  const found: string[] = [];
+  yield* findFaults(schema, configuration, '', found);
+  const faults = found.slice(0, faultsMax).map((fault) => shorten(fault, faultCharactersMax));
   return faults.length > 1 ? ['errors:', ...faults].join('\n  ') : faults[0];
 }
 
-function* findFaults(schema: Schema, value: unknown, path: string): Generator<string, void> {
-  if (value === null || value === undefined) return;
+function* findFaults(schema: Schema, value: unknown, path: string, found: string[]): SyncTask<void> {
+  if (found.length >= faultsMax || value === null || value === undefined) return;
+  switch (schema.type) {
+    case 'map':
+    case 'object':
+      if (isJsonObject(value)) yield* findMemberFaults(schema, value, path, found);
+      else found.push(`${path}: expected map, got ${formatValue(value)}`);
+      return;
+    case 'list':
+      if (Array.isArray(value)) yield* findEntryFaults(schema, value, path, found);
+      else found.push(`${path}: expected list, got ${formatValue(value)}`);
+      return;
+    default: {
+      const fault = findScalarFault(schema, value);
+      if (fault !== undefined) found.push(`${path}: ${fault}`);
+    }
+  }
+}
+
+type ScalarSchema = Exclude<Schema, { readonly type: 'map' | 'object' | 'list' }>;
+
+function findScalarFault(schema: ScalarSchema, value: unknown): string | undefined {
   switch (schema.type) {
     case 'any':
-      return;
+      return undefined;
     case 'string':
     case 'bytes':
     case 'quantity':
-      if (typeof value !== 'string')
-        yield `${path}: expected string, got &value.valueUnstructured{Value:${formatInGoSyntax(value)}}`;
-      return;
+      return typeof value === 'string'
+        ? undefined
+        : `expected string, got &value.valueUnstructured{Value:${join(piecesInGoSyntax(value))}}`;
     case 'boolean':
-      if (typeof value !== 'boolean') yield `${path}: expected boolean, got ${formatValue(value)}`;
-      return;
+      return typeof value === 'boolean' ? undefined : `expected boolean, got ${formatValue(value)}`;
     case 'int32':
     case 'int64':
     case 'double':
-      if (typeof value !== 'number' && !isRawNumber(value))
-        yield `${path}: expected numeric (int or float), got ${nameGoType(value)}`;
-      return;
+      return typeof value === 'number' || isRawNumber(value)
+        ? undefined
+        : `expected numeric (int or float), got ${nameGoType(value)}`;
     case 'time':
     case 'microTime':
     case 'intOrString':
-      if (isJsonObject(value) || Array.isArray(value)) yield `${path}: expected any scalar, got ${formatValue(value)}`;
-      return;
-    case 'map':
-    case 'object':
-      if (isJsonObject(value)) yield* findMemberFaults(schema, value, path);
-      else yield `${path}: expected map, got ${formatValue(value)}`;
-      return;
-    case 'list':
-      if (Array.isArray(value)) yield* findEntryFaults(schema, value, path);
-      else yield `${path}: expected list, got ${formatValue(value)}`;
-      return;
+      return isJsonObject(value) || Array.isArray(value) ? `expected any scalar, got ${formatValue(value)}` : undefined;
     default:
-      unreachable(schema);
+      return unreachable(schema);
   }
 }
 
@@ -61,26 +80,35 @@ function* findMemberFaults(
   schema: Extract<Schema, { type: 'map' | 'object' }>,
   members: JsonObject,
   path: string,
-): Generator<string, void> {
+  found: string[],
+): SyncTask<void> {
   for (const [name, value] of Object.entries(members)) {
     const inner = schema.type === 'map' ? schema.values : memberSchema(schema, name);
-    if (inner) yield* findFaults(inner, value, `${path}.${name}`);
-    else yield `${path}.${name}: field not declared in schema`;
+    const place = `${path}.${shorten(name, shownCharactersMax)}`;
+    if (inner) yield* findFaults(inner, value, place, found);
+    else if (found.length < faultsMax) found.push(`${place}: field not declared in schema`);
+    yield;
   }
 }
 
-function* findEntryFaults(schema: ListSchema, entries: readonly unknown[], path: string): Generator<string, void> {
+function* findEntryFaults(
+  schema: ListSchema,
+  entries: readonly unknown[],
+  path: string,
+  found: string[],
+): SyncTask<void> {
   const taken = new Set<string>();
   for (const [index, entry] of entries.entries()) {
     const unnamed = findStepFault(schema, entry);
     if (unnamed !== undefined) {
-      yield `${path}: element ${index}: ${unnamed}`;
+      found.push(`${path}: element ${index}: ${unnamed}`);
       return;
     }
     const step = stepOf(schema, entry, index);
-    if (taken.has(step)) yield `${path}: duplicate entries for key ${step}`;
+    if (taken.has(step)) found.push(`${path}: duplicate entries for key ${shorten(step, shownCharactersMax)}`);
     taken.add(step);
-    yield* findFaults(schema.items, entry, path + step);
+    yield* findFaults(schema.items, entry, path + shorten(step, shownCharactersMax), found);
+    yield;
   }
 }
 
@@ -107,26 +135,56 @@ function stepOf(schema: ListSchema, entry: unknown, index: number): string {
   return `[${keys.join(',')}]`;
 }
 
-const shorten = (fault: string): string =>
-  fault.length <= faultCharactersMax ? fault : `${fault.slice(0, faultCharactersMax)}…`;
+const shorten = (text: string, max: number): string => (text.length <= max ? text : `${text.slice(0, max)}…`);
 
 /** As Go prints a value with `%v`. */
-const formatValue = (value: unknown): string => `&{${formatInGo(value)}}`;
+const formatValue = (value: unknown): string => `&{${join(piecesInGo(value))}}`;
 
-function formatInGo(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(formatInGo).join(' ')}]`;
-  if (!isJsonObject(value)) return typeof value === 'string' ? value : formatScalar(value, '<nil>');
-  return `map[${sortedMembers(value)
-    .map(([name, held]) => `${name}:${formatInGo(held)}`)
-    .join(' ')}]`;
+/** No more than a fault shows. */
+function join(pieces: Iterable<string>): string {
+  let text = '';
+  for (const piece of pieces) {
+    text += shorten(piece, faultCharactersMax);
+    if (text.length > faultCharactersMax) break;
+  }
+  return text;
+}
+
+function* piecesInGo(value: unknown): Generator<string, void> {
+  if (Array.isArray(value)) {
+    yield '[';
+    for (const [i, entry] of value.entries()) {
+      if (i > 0) yield ' ';
+      yield* piecesInGo(entry);
+    }
+    yield ']';
+  } else if (isJsonObject(value)) {
+    yield 'map[';
+    for (const [i, [name, held]] of sortedMembers(value).entries()) {
+      yield `${i > 0 ? ' ' : ''}${name}:`;
+      yield* piecesInGo(held);
+    }
+    yield ']';
+  } else yield typeof value === 'string' ? value : formatScalar(value, '<nil>');
 }
 
 /** As Go prints a value with `%#v`. */
-function formatInGoSyntax(value: unknown): string {
-  if (Array.isArray(value)) return `[]interface {}{${value.map(formatInGoSyntax).join(', ')}}`;
-  if (!isJsonObject(value)) return formatScalar(value, 'interface {}(nil)');
-  const members = sortedMembers(value).map(([name, held]) => `${JSON.stringify(name)}:${formatInGoSyntax(held)}`);
-  return `map[string]interface {}{${members.join(', ')}}`;
+function* piecesInGoSyntax(value: unknown): Generator<string, void> {
+  if (Array.isArray(value)) {
+    yield '[]interface {}{';
+    for (const [i, entry] of value.entries()) {
+      if (i > 0) yield ', ';
+      yield* piecesInGoSyntax(entry);
+    }
+    yield '}';
+  } else if (isJsonObject(value)) {
+    yield 'map[string]interface {}{';
+    for (const [i, [name, held]] of sortedMembers(value).entries()) {
+      yield `${i > 0 ? ', ' : ''}${JSON.stringify(name)}:`;
+      yield* piecesInGoSyntax(held);
+    }
+    yield '}';
+  } else yield formatScalar(value, 'interface {}(nil)');
 }
 
 const formatScalar = (value: unknown, nil: string): string => (value === null ? nil : JSON.stringify(value));

@@ -10,7 +10,7 @@ import {
 } from '@cluster-apiserver/model/kind';
 import { type Applied, readAppliedInSteps } from '@cluster-apiserver/model/managed-fields';
 import { PatchFormError } from '@cluster-apiserver/model/patch';
-import { describeTypeFaults, WrongTypeError } from '@cluster-apiserver/model/schema';
+import { describeTypeFaultsInSteps, WrongTypeError } from '@cluster-apiserver/model/schema';
 import { requireBoundedMembers } from '@cluster-apiserver/model/validation';
 import { apply, type Resource } from '@cluster-apiserver/registry';
 import { rejectUnparsable, parseYamlBody } from '../request-body/body-formats.ts';
@@ -62,13 +62,13 @@ function* readConfiguration(
   requireTypeNames(kind, value);
   audit?.logRequestObject(value, body.length);
   const writable = dropUnwritable(kind, subresource, value);
-  const refuse = (): StatusError | undefined => refuseTypes(kind, value, writable);
+  const refuse = (): SyncTask<StatusError | undefined> => refuseTypes(kind, value, writable);
   try {
     const configuration = yield* readAppliedInSteps(kind.schema, writable, (path) => unknown.push(formatPath(path)));
     // kube-apiserver cannot merge a field that the schema does not name. Those of built-in kinds are treated as in other writes.
     const isRefused = unknown.length > 0 && (kind.isCustom || validation === 'Strict');
     // It reports duplicates in other words, and then no unknown fields.
-    const refused = isRefused && faults.length === 0 ? refuse() : undefined;
+    const refused = isRefused && faults.length === 0 ? yield* refuse() : undefined;
     if (refused) throw refused;
     const where = faults.length > 0 ? 'error strict decoding YAML: error converting YAML to JSON: ' : strictError;
     reportFieldProblems({ faults, hasMoreDocuments, unknown, where }, isRefused ? 'Strict' : validation, warn);
@@ -83,14 +83,21 @@ function* readConfiguration(
     return { ...(yield* readAppliedInSteps(stored.schema, renamed, () => {})), configuration: value };
   } catch (error) {
     if (error instanceof WrongTypeError || error instanceof PatchFormError)
-      throw refuse() ?? badRequest(`the applied configuration is not a valid ${kind.kind}: ${error.message}`, error);
+      throw (
+        (yield* refuse()) ??
+        badRequest(`the applied configuration is not a valid ${kind.kind}: ${error.message}`, error)
+      );
     throw error;
   }
 }
 
 /** Undefined if the fields and types are those of the kind. */
-function refuseTypes(kind: ApiVersion, applied: JsonObject, configuration: JsonObject): StatusError | undefined {
-  const faults = describeTypeFaults(kind.schema, configuration);
+function* refuseTypes(
+  kind: ApiVersion,
+  applied: JsonObject,
+  configuration: JsonObject,
+): SyncTask<StatusError | undefined> {
+  const faults = yield* describeTypeFaultsInSteps(kind.schema, configuration);
   if (faults === undefined) return undefined;
   return badRequest(`failed to create typed patch object (${showObject(applied)}): ${faults}`);
 }
