@@ -42,6 +42,7 @@ export const serverSections = [
   'docs/audit.md: # Audit',
   'docs/authentication.md: ## Client certificates',
   'docs/encryption.md: ## Enable it',
+  'docs/encryption.md: ## Unreadable objects',
   'docs/logs.md: ## Requests',
   'docs/logs.md: ## Status pages',
   'docs/scaling.md: ## How much memory',

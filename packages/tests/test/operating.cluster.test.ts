@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { canBumpRevision, etcdctl, type RealEtcd, startEtcd } from '@cluster-apiserver/testkit/etcd';
-import { rawValue } from '@cluster-apiserver/testkit/etcd-gateway';
+import { putRaw, rawValue } from '@cluster-apiserver/testkit/etcd-gateway';
 import { requestHttps } from '@cluster-apiserver/testkit/https-request';
 import { until } from '@cluster-apiserver/testkit/until';
 import { testAuthority } from '../../certificates/test/test-authority.ts';
@@ -108,6 +108,22 @@ const servers: Readonly<Record<(typeof serverSections)[number], () => Promise<un
         const stored = `/${path.basename(directory)}/serviceaccounts/default/robot`;
         expect(String(await rawValue(etcd.endpoints[0] ?? '', stored))).toMatch(/^k8s:enc:aesgcm:v1:key-2026-11:/);
       },
+    });
+  },
+
+  'docs/encryption.md: ## Unreadable objects': async () => {
+    const stored = `/${path.basename(directory)}/secrets/default/lost`;
+    await putRaw(etcd.endpoints[0] ?? '', stored, Buffer.from('k8s:enc:aesgcm:v1:lost-key:'));
+    write('encryption.yaml', yamlOf('docs/encryption.md'));
+    const gate = /--feature-gates=\S+=true/.exec(readDocument('docs/encryption.md'))?.[0] ?? '';
+    await run('docs/encryption.md: ## Unreadable objects', {
+      before: [`cluster-apiserver ${gate} --encryption-provider-config=encryption.yaml`],
+      adaptCommand: (command) =>
+        command
+          .replace('NAMESPACE', 'default')
+          .replace('NAME', 'lost')
+          .replace('kubectl', 'kubectl --server=$SERVER --token=$TOKEN --certificate-authority=apiserver.crt'),
+      afterwards: async () => expect(await rawValue(etcd.endpoints[0] ?? '', stored)).toBeUndefined(),
     });
   },
 
