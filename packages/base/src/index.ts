@@ -17,6 +17,7 @@ export {
 export { BoundedCache, ExpiringCache } from './bounded-cache.ts';
 export { Coalescer } from './coalescer.ts';
 export { type Clock, sleep, systemClock } from './clock.ts';
+export { FairQueue } from './fair-queue.ts';
 export { asError, errorCode, errorMessage } from './error.ts';
 export { formatDuration, parseDuration } from './duration.ts';
 export { invariant, requireValue, unreachable } from './invariant.ts';

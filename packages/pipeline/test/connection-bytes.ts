@@ -1,10 +1,13 @@
 /** What a response writer needs of its connection and its process, without limits. */
-import { MemoryBudget } from '../src/listener/connection/memory-budget.ts';
+import { systemClock } from '@cluster-apiserver/base';
+import { Budget } from '../src/listener/connection/budget.ts';
 import type { ConnectionBytes, ProcessBytes } from '../src/listener/request/response-writer.ts';
 
 export const processBytes: ProcessBytes = {
   nowMs: 0,
-  responseBytes: new MemoryBudget(Number.POSITIVE_INFINITY),
+  responseBytes: new Budget(Number.POSITIVE_INFINITY),
+  longResponses: new Budget(Number.POSITIVE_INFINITY),
+  clock: systemClock,
   loop: { turn: () => undefined },
   draining: new AbortController().signal,
 };
@@ -12,5 +15,5 @@ export const processBytes: ProcessBytes = {
 export const createConnection = (): ConnectionBytes => ({
   owner: 'ann',
   sentResponseBytes: 0,
-  responseBytes: new MemoryBudget(Number.POSITIVE_INFINITY, processBytes.responseBytes),
+  responseBytes: new Budget(Number.POSITIVE_INFINITY, processBytes.responseBytes),
 });

@@ -59,6 +59,15 @@ export const responseBytesMax = 128 * 1024 * 1024;
  */
 export const stallWhileFullMs = 2_000;
 
+/**
+ * Responses of several pieces that are written at a time; others begin after them. Their buffers of encrypted text stay in the
+ * caches of the processor: with a thousand in turns, a list costs half as much again.
+ */
+export const longResponsesMax = 8;
+
+/** A client that takes a piece later than this does not count as one of them while it is waited for. */
+export const slowClientMs = 25;
+
 /** Request bytes in memory per connection: ten bodies of the maximum size. */
 export const connectionBodyBytesMax = 32 * 1024 * 1024;
 

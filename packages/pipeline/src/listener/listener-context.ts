@@ -1,6 +1,6 @@
 import type { Clock, Loop, LongList } from '@cluster-apiserver/base';
 import type { StatusError } from '@cluster-apiserver/model';
-import type { MemoryBudget } from './connection/memory-budget.ts';
+import type { Budget } from './connection/budget.ts';
 import type { CallbackGuard } from './callback-guard.ts';
 import type { ListenerMeasures } from './measures.ts';
 import type { OpenRequest } from './request/open-request.ts';
@@ -14,9 +14,11 @@ export interface ListenerContext {
   readonly draining: AbortSignal;
   readonly asksForCertificates: boolean;
   /** Response bytes in memory, of all connections. */
-  readonly responseBytes: MemoryBudget;
+  readonly responseBytes: Budget;
+  /** Responses of several pieces that are being written. */
+  readonly longResponses: Budget;
   /** Request bytes in memory, of all connections. */
-  readonly bodyBytes: MemoryBudget;
+  readonly bodyBytes: Budget;
   /** Its steps are not guarded: they must not throw. */
   readonly loop: Loop;
   /** Requests whose body is arriving, the oldest first. */

@@ -2,7 +2,7 @@ import type { Server } from 'node:net';
 import { type Clock, invariant, LongList, loopOf, type Random, settle } from '@cluster-apiserver/base';
 import type { StatusError } from '@cluster-apiserver/model';
 import { type ApiRequest, type ApiResponse, ClientGoneError, type Handler } from '../exchange.ts';
-import { MemoryBudget } from './connection/memory-budget.ts';
+import { Budget } from './connection/budget.ts';
 import type { ListenerContext } from './listener-context.ts';
 import { CallbackGuard, type ReportFailure } from './callback-guard.ts';
 import { serveHttp1 } from './http1/serve-http1.ts';
@@ -134,8 +134,9 @@ function createContext(options: ListenOptions, draining: AbortSignal): ListenerC
     loop,
     draining,
     asksForCertificates: options.requestsCertificates,
-    responseBytes: new MemoryBudget(limits.responseBytesMax),
-    bodyBytes: new MemoryBudget(limits.bodyBytesMax),
+    responseBytes: new Budget(limits.responseBytesMax),
+    longResponses: new Budget(limits.longResponsesMax),
+    bodyBytes: new Budget(limits.bodyBytesMax),
     receiving: new LongList(),
     lingering: 0,
     guard,

@@ -2,7 +2,7 @@ import type { ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { ShortList } from '@cluster-apiserver/base';
-import { MemoryBudget } from './memory-budget.ts';
+import { Budget } from './budget.ts';
 import { readClientCertificates } from './client-certificates.ts';
 import type { ListenerContext } from '../listener-context.ts';
 import * as limits from '../limits.ts';
@@ -19,8 +19,8 @@ export class Connection {
   readonly requests = new ShortList<OpenRequest>();
   /** Whose requests take turns with those of others: the last user, and before the first one the connection itself. */
   owner: object | string = this;
-  readonly responseBytes: MemoryBudget;
-  readonly bodyBytes: MemoryBudget;
+  readonly responseBytes: Budget;
+  readonly bodyBytes: Budget;
   /** Response bytes that the kernel has taken. */
   sentResponseBytes = 0;
   /** Set with the response after which HTTP/1.1 closes. Later requests could not be answered and are not run. */
@@ -47,8 +47,8 @@ export class Connection {
     this.#context = context;
     this.remoteAddress = socket.remoteAddress ?? '';
     this.clientCertificates = context.asksForCertificates ? readClientCertificates(socket) : noCertificates;
-    this.responseBytes = new MemoryBudget(limits.connectionResponseBytesMax, context.responseBytes);
-    this.bodyBytes = new MemoryBudget(limits.connectionBodyBytesMax, context.bodyBytes);
+    this.responseBytes = new Budget(limits.connectionResponseBytesMax, context.responseBytes);
+    this.bodyBytes = new Budget(limits.connectionBodyBytesMax, context.bodyBytes);
     this.#idleSinceMs = context.nowMs;
     this.#pingedMs = context.nowMs;
   }

@@ -229,8 +229,8 @@ export class OpenConnections {
     let streamBytes = 0;
     for (const { requests } of this.#connections.values())
       for (const request of requests) streamBytes += request.streamBacklogBytes;
-    const heldBytes = responseBytes.bytes + streamBytes;
-    measures.setSizes({ connections: this.#accepted.size, responseBytes: heldBytes, bodyBytes: bodyBytes.bytes });
+    const heldBytes = responseBytes.used + streamBytes;
+    measures.setSizes({ connections: this.#accepted.size, responseBytes: heldBytes, bodyBytes: bodyBytes.used });
     if (heldBytes < limits.responseBytesMax && !responseBytes.hasWaiters) return;
     const stalled: { readonly request: OpenRequest; readonly bytes: number; readonly sinceMs: number }[] = [];
     for (const { requests } of this.#connections.values())

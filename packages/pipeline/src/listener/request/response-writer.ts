@@ -1,14 +1,22 @@
-import type { Loop } from '@cluster-apiserver/base';
+import type { Clock, Loop } from '@cluster-apiserver/base';
 import type { BodySource, ReadyBody } from '../../body-source.ts';
 import type { WriteStream } from '../../exchange.ts';
 import type { Connection } from '../connection/connection.ts';
-import { firstPieceBytes, pieceBytes, pieceCost, readingClientBytesMin, responseStallMs } from '../limits.ts';
+import {
+  firstPieceBytes,
+  pieceBytes,
+  pieceCost,
+  readingClientBytesMin,
+  responseStallMs,
+  slowClientMs,
+} from '../limits.ts';
 import type { ListenerContext } from '../listener-context.ts';
 import type { Backlog } from './open-request.ts';
 import { BodySink, type BodyWriter, type PieceBudget, writePieces } from './write-body.ts';
 
 export type ConnectionBytes = Pick<Connection, 'responseBytes' | 'sentResponseBytes' | 'owner'>;
-export interface ProcessBytes extends Pick<ListenerContext, 'nowMs' | 'responseBytes' | 'draining'> {
+export interface ProcessBytes extends Pick<ListenerContext, 'nowMs' | 'responseBytes' | 'longResponses' | 'draining'> {
+  readonly clock: Pick<Clock, 'after'>;
   readonly loop: Pick<Loop, 'turn'>;
 }
 
@@ -33,6 +41,8 @@ export class ResponseWriter implements PieceBudget {
   #unwrittenSinceMs: number | undefined;
   #bufferedBytes = 0;
   #isFinished = false;
+  /** It is one of the long responses that are being written. */
+  #isBeingWritten = false;
 
   constructor(connection: ConnectionBytes, process: ProcessBytes) {
     this.#connection = connection;
@@ -90,6 +100,7 @@ export class ResponseWriter implements PieceBudget {
   /** The request has finished: releases everything. */
   finish(): void {
     this.#isFinished = true;
+    this.endLong();
     this.#release(this.#bufferedBytes);
   }
 
@@ -108,7 +119,32 @@ export class ResponseWriter implements PieceBudget {
   }
 
   waitForSpace(): Promise<void> {
-    return this.#connection.responseBytes.waitForSpace(() => this.#isFinished);
+    return this.#connection.responseBytes.waitForSpace(this.#connection.owner, () => this.#isFinished);
+  }
+
+  beginLong(): Promise<void> | undefined {
+    const { longResponses } = this.#process;
+    if (!longResponses.isFull && !longResponses.hasWaiters) return this.#countLong();
+    return longResponses.waitForSpace(this.#connection.owner, () => this.#isFinished).then(() => this.#countLong());
+  }
+
+  async waitForClient(sent: Promise<void>): Promise<void> {
+    const cancel = this.#process.clock.after(slowClientMs, () => this.endLong());
+    await sent;
+    cancel();
+    this.#countLong();
+  }
+
+  endLong(): void {
+    if (!this.#isBeingWritten) return;
+    this.#isBeingWritten = false;
+    this.#process.longResponses.release(1);
+  }
+
+  #countLong(): undefined {
+    if (this.#isBeingWritten || this.#isFinished) return;
+    this.#isBeingWritten = true;
+    this.#process.longResponses.acquire(1);
   }
 
   waitForTurn(bytes: number): Promise<void> | undefined {

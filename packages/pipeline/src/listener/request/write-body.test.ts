@@ -12,6 +12,9 @@ const unlimited: PieceBudget = {
   isFull: () => false,
   waitForSpace: async () => {},
   waitForTurn: () => undefined,
+  beginLong: () => undefined,
+  waitForClient: (sent) => sent,
+  endLong: () => {},
   addBuffered: () => {},
   addSent: () => {},
 };

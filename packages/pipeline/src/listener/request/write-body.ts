@@ -25,6 +25,12 @@ export interface PieceBudget {
   waitForSpace(): Promise<void>;
   /** Resolves in the iteration of the event loop that has time for the piece; undefined if it is this one. */
   waitForTurn(bytes: number): Promise<void> | undefined;
+  /** Resolves when a body of several pieces may begin; undefined if that is now. */
+  beginLong(): Promise<void> | undefined;
+  /** Resolves with `sent`. If that takes long, other long bodies begin meanwhile. */
+  waitForClient(sent: Promise<void>): Promise<void>;
+  /** All pieces have been written. */
+  endLong(): void;
   /** A piece was created and is in memory. */
   addBuffered(bytes: number): void;
   /** The kernel has taken the piece, or it is lost. */
@@ -34,7 +40,7 @@ export interface PieceBudget {
 /**
  * Writes a body piece by piece, each after the previous one has been sent, so that a long list does not block other
  * requests. Pieces are small until the client has read some. Each waits for memory, and for its turn among the pieces of
- * all responses.
+ * all responses. A long response begins when those before it have nearly ended.
  */
 export async function writePieces(
   writer: BodyWriter,
@@ -46,7 +52,10 @@ export async function writePieces(
   let leftBytes = source.length ?? Number.POSITIVE_INFINITY;
   /** The rest of a piece that was too long. */
   let rest: Buffer | undefined;
+  const isLong = source.length !== undefined && source.length > pieceBytes;
   try {
+    const turn = isLong ? budget.beginLong() : undefined;
+    if (turn) await turn;
     // The first piece is written in the same step as the head of the response, which has its own limit of time.
     if (budget.isFull()) await budget.waitForSpace();
     // The client may have disconnected while the response waited.
@@ -58,7 +67,7 @@ export async function writePieces(
       rest = part.length < piece.length ? piece.subarray(part.length) : undefined;
       leftBytes -= part.length;
       const written = pieces.write(part);
-      if (written) await written;
+      if (written) await (isLong ? budget.waitForClient(written) : written);
       if (writer.destroyed || leftBytes === 0) return;
       // What is generated in slices has waited for its turn there.
       const isMadeNext = source.length !== undefined;
@@ -67,6 +76,7 @@ export async function writePieces(
     }
   } finally {
     source.close();
+    budget.endLong();
   }
 }
 
