@@ -15,6 +15,8 @@ import { nextChange } from './watch-sources.mjs';
 
 /** No client waits for a load balancer, so a replica that is stopped need not serve on. */
 const atOnce = '--shutdown-delay-duration=0s';
+/** What the launcher is asked. */
+const startNow = 'start now';
 const startMaxMs = 60_000;
 const pollMs = 50;
 
@@ -31,7 +33,11 @@ await main(async (args) => {
   const release = forwardSignalsTo(child);
   const ended = once(child, 'exit').then(() => undefined);
   const home = path.resolve(root, valueOf('--data-dir', args) ?? '.cluster');
-  if (await Promise.race([once(child, 'message'), ended])) await follow(ended, replacer(home, tools));
+  if (await Promise.race([once(child, 'message'), ended]))
+    await follow(
+      ended,
+      replacer(home, tools, () => child.connected && child.send(startNow)),
+    );
   await ended;
   release();
   return wasInterrupted() ? 0 : (child.exitCode ?? 1);
@@ -59,7 +65,7 @@ function valueOf(option, args) {
  * Builds, and ends the replicas one after the other: the launcher starts each again, with what was built. The next change, or the
  * end of the cluster, ends a wait; then all of them are replaced after that change.
  */
-function replacer(home, tools) {
+function replacer(home, tools, start) {
   let areOutdated = false;
   return async (change, next) => {
     const beganMs = performance.now();
@@ -68,6 +74,7 @@ function replacer(home, tools) {
     for (const [i, { pid }] of replicasOf(home).entries()) {
       const isReplaced = () => {
         const replica = replicasOf(home)[i];
+        if (replica?.pid === pid) start(); // the launcher pauses before it starts one that has ended
         return replica && replica.pid !== pid && isReady(home, replica.url);
       };
       endProcess(pid);

@@ -17,6 +17,9 @@ import { StartError } from './supervise.ts';
 /** The argument that fetches etcd into a directory. */
 const fetchEtcdCommand = 'fetch-etcd';
 
+/** What `npm run dev` asks for when it has built the sources again. */
+const startNow = 'start now';
+
 const { pid, env, execPath: node, platform, arch } = process;
 const print = (line: string): void => console.log(line);
 
@@ -84,6 +87,7 @@ async function launcher(args: readonly string[]): Promise<number> {
       );
       if (options.printKubeconfig) print(`\n${fs.readFileSync(cluster.home.formatKubeconfig, 'utf8')}`);
       process.send?.('ready');
+      process.on('message', (asked) => asked === startNow && cluster.startNow());
       await waitForStop();
     }
     print('Stopping: the replicas finish what they have begun.');

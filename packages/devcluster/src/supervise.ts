@@ -42,6 +42,7 @@ export class Supervisor {
   readonly #pauses: Backoff;
   readonly #stopping = new AbortController();
   #isProven = false;
+  #endPause = (): void => {};
   #startedMs: number;
   #child: ChildProcess;
   /** Resolves with a description of how the current process ended. */
@@ -62,6 +63,12 @@ export class Supervisor {
   /** Of the current process, or of the previous one until the next one starts. */
   get pid(): number {
     return this.#child.pid ?? 0;
+  }
+
+  /** Starts the program at once if it has ended, since what made it fail may be corrected. */
+  startNow(): void {
+    this.#pauses.reset();
+    this.#endPause();
   }
 
   /** Polls `check` until it returns a value. Throws if the process ends, or takes too long. */
@@ -112,7 +119,8 @@ export class Supervisor {
       print(
         `${name} (pid ${this.#child.pid}) ${how}; starting it again in ${(pauseMs / 1000).toFixed(1)} s, see ${logFile}`,
       );
-      await sleep(clock, pauseMs, signal).catch(() => {}); // the next line handles the abort
+      const asked = new Promise<void>((resolve) => (this.#endPause = resolve));
+      await Promise.race([sleep(clock, pauseMs, signal).catch(() => {}), asked]); // the next line handles the abort
       if (signal.aborted) return;
       this.#startedMs = clock.monotonicMs();
       this.#child = start(this.#program);

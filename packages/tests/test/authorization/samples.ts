@@ -127,3 +127,10 @@ export const samples: Readonly<Record<string, Sample>> = {
     spec: { user: 'bob', resourceAttributes: { ...resourceAttributes, namespace } },
   }),
 };
+
+/** `resource` is its group, its plural and perhaps a subresource: `/serviceaccounts/token`. */
+export function sampleOf(resource: string, place: Place): object {
+  const sample = samples[resource];
+  if (!sample) throw new Error(`${resource} has no sample: add one to packages/tests/test/authorization/samples.ts`);
+  return sample(place);
+}

@@ -30,4 +30,8 @@ export const pages: Readonly<Record<string, () => string>> = {
 export const writtenPage = (name: string): string => readFileSync(join(root, name), 'utf8');
 
 if (argv[1] === fileURLToPath(import.meta.url))
-  for (const [name, page] of Object.entries(pages)) writeFileSync(join(root, name), page());
+  for (const [name, page] of Object.entries(pages)) {
+    const before = writtenPage(name);
+    writeFileSync(join(root, name), page());
+    if (writtenPage(name) !== before) console.log(`${name} has changed`);
+  }

@@ -1,7 +1,7 @@
 import { requireValue } from '@cluster-apiserver/base';
 import { kinds } from '@cluster-apiserver/kinds';
 import type { ApiVersion, Kind } from '@cluster-apiserver/model/kind';
-import { samples } from '../authorization/samples.ts';
+import { sampleOf } from '../authorization/samples.ts';
 import { lampKind } from '../custom-sample.ts';
 
 export interface ServedResource {
@@ -54,7 +54,7 @@ export const declaredResources = servedResources.filter(({ isCustom }) => !isCus
 
 /** The fields that a valid object has besides its metadata. A new kind has a sample. */
 function fieldsOf(resource: string): object {
-  const sample = requireValue(samples[resource], `${resource} needs a sample`)({ namespace: 'n', name: 'x' });
+  const sample = sampleOf(resource, { namespace: 'n', name: 'x' });
   return Object.fromEntries(
     Object.entries(sample).filter(([name]) => !['apiVersion', 'kind', 'metadata'].includes(name)),
   );
