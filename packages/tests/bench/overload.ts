@@ -1,6 +1,6 @@
 /**
  * Measures what is left of a replica at ten times the load that it sustains: the requests of one greedy user that succeed,
- * and the latency of a polite user of the same priority level.
+ * and the latency of a polite user of the same priority level. With KUBE_APISERVER_BIN it is that kube-apiserver.
  *
  *   npm run bench -- overload [seconds of each load, 10 by default]
  *
@@ -9,6 +9,7 @@
 import os from 'node:os';
 import { requireValue, sleep, systemClock as clock } from '@cluster-apiserver/base';
 import { startCluster } from '@cluster-apiserver/testkit/cluster';
+import { kubeApiserverProgram, startKubeApiserver } from '@cluster-apiserver/testkit/kube-apiserver';
 import { type Client, http1Client, http2Client, requireSuccess } from '@cluster-apiserver/testkit/api-client';
 import { raiseSession } from './hostile/programs.ts';
 import { countRequests, sendPaced } from './paced-load.ts';
@@ -34,15 +35,15 @@ const workloads: readonly Workload[] = [
   { name: 'create', labels: { verb: 'POST', code: '201' } },
 ];
 
-const cluster = await startCluster({ replicas: 1, etcdMembers: 1 });
+const measured = await (kubeApiserverProgram === undefined ? startReplica() : startOther());
+const { url, ca } = measured;
 try {
-  const { replicas, etcd } = cluster.pids();
-  const url = requireValue(replicas[0]).url;
-  for (const { pid } of [...replicas, ...etcd]) raiseSession(pid);
+  for (const pid of measured.pids) raiseSession(pid);
   raiseSession(process.pid);
   os.setPriority(-19);
-  const admin = http1Client(url, cluster);
+  const admin = http1Client(url, measured);
   const create = (resource: string, body: object): Promise<string> => requireSuccess(admin, 'POST', resource, { body });
+  for (const name of ['polite', 'listed', 'created']) await create('/api/v1/namespaces', { metadata: { name } });
   const [greedy, polite] = await Promise.all(['greedy', 'polite'].map((name) => openAccount(name, create)));
   await create('/api/v1/namespaces/polite/configmaps', { metadata: { name: 'c' }, data: { text: 'x'.repeat(600) } });
   for (let at = 0; at < listed; at++)
@@ -50,7 +51,7 @@ try {
       metadata: { name: `c-${at}` },
       data: { text: 'x'.repeat(600) },
     });
-  const client = http2Client(url, { ca: cluster.ca, token: requireValue(polite) });
+  const client = http2Client(url, { ca, token: requireValue(polite) });
   await measurePolite(client);
   const alone = await measurePolite(client);
   console.log(`The polite user alone: ${show(alone)}\n`);
@@ -105,7 +106,29 @@ try {
     return { ok: (after.ok - before.ok) / elapsed, refused: (after.refused - before.refused) / elapsed };
   }
 } finally {
-  await cluster.stop();
+  await measured.stop();
+}
+
+interface Measured {
+  readonly url: string;
+  readonly ca: Buffer;
+  readonly token: string;
+  readonly pids: readonly number[];
+  readonly stop: () => Promise<void>;
+}
+
+async function startReplica(): Promise<Measured> {
+  const cluster = await startCluster({ replicas: 1, etcdMembers: 1 });
+  const { replicas, etcd } = cluster.pids();
+  const pids = [...replicas, ...etcd].map(({ pid }) => pid);
+  const { ca, token, stop } = cluster;
+  return { url: requireValue(replicas[0]).url, ca, token, pids, stop };
+}
+
+async function startOther(): Promise<Measured> {
+  const server = await startKubeApiserver();
+  const { url, certificate: ca, token, pid, etcd, stop } = server;
+  return { url, ca, token, pids: [pid, etcd.pid], stop };
 }
 
 /** A service account that may do everything, and its token. */
