@@ -7,6 +7,8 @@ import { readmeText, schemaText } from './generated.ts';
 fs.writeFileSync(path.join(chart, 'values.schema.json'), schemaText());
 fs.writeFileSync(path.join(chart, 'README.md'), readmeText());
 
+console.log('The generated parts of the chart are written.');
+
 if (fs.existsSync(monitoringSource)) fs.rmSync(monitoringCopy, { recursive: true, force: true });
 for (const [file, content] of monitoringFiles(monitoringSource)) {
   fs.mkdirSync(path.dirname(path.join(monitoringCopy, file)), { recursive: true });

@@ -4,12 +4,10 @@
  *   KUBE_APISERVER_BIN=… ETCD_BIN=… node --conditions=source packages/tests/test/encryption/record-stored.ts
  */
 import fs from 'node:fs';
-import path from 'node:path';
 import { CleanupStack } from '@cluster-apiserver/base';
 import { rawValue } from '@cluster-apiserver/testkit/etcd-gateway';
-import { bodyFor, create, getObject, keyOf, nameFor, startOnEtcd } from './stored-by-kube-apiserver.ts';
+import { bodyFor, create, getObject, keyOf, nameFor, recordedFile, startOnEtcd } from './stored-by-kube-apiserver.ts';
 
-const file = path.resolve(import.meta.dirname, '..', '..', 'data', 'stored-elsewhere', 'recorded.json');
 const cleanup = new CleanupStack();
 try {
   const { etcd, server, collections } = await startOnEtcd(cleanup);
@@ -36,7 +34,7 @@ try {
     await server.request('DELETE', `${collection}/${name}`);
   }
   await record(definitions, collections.get(definitions) ?? '', 'lamps.workshop.example');
-  fs.writeFileSync(file, `${JSON.stringify(values, null, 1)}\n`);
+  fs.writeFileSync(recordedFile, `${JSON.stringify(values, null, 1)}\n`);
 } finally {
   await cleanup.close();
 }

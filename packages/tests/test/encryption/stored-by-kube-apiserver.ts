@@ -32,8 +32,19 @@ const prefixes: Readonly<Record<string, string>> = {
   'apiextensions.k8s.io/customresourcedefinitions': 'apiextensions.k8s.io/customresourcedefinitions',
 };
 const reviews = /^(?:authentication|authorization)\.k8s\.io\/|^[^/]*\/[^/]*\//;
-/** The resources that both servers store. */
-export const stored = Object.keys(samples).filter((resource) => !reviews.test(resource));
+/** Where values of them are recorded. */
+export const recordedFile = path.resolve(import.meta.dirname, '..', '..', 'data', 'stored-elsewhere', 'recorded.json');
+
+export interface Recorded {
+  readonly resource: string;
+  readonly key: string;
+  readonly path: string;
+  readonly stored: string;
+  readonly object: KubeObject;
+}
+export const recordedValues = JSON.parse(fs.readFileSync(recordedFile, 'utf8')) as readonly Recorded[];
+/** The resources that both servers store: those of the recorded values. */
+export const stored: readonly string[] = recordedValues.map(({ resource }) => resource);
 export const lamps = '/apis/workshop.example/v1/lamps';
 
 export interface KubeApiserverOnEtcd {
@@ -66,9 +77,12 @@ async function prepare(server: KubeApiserver): Promise<ReadonlyMap<string, strin
   await create(server, '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', lampDefinition);
   await create(server, '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } });
   await until('the custom kind', async () => (await server.request('GET', lamps)).status === 200 || undefined);
-  return new Map(
-    await Promise.all(stored.map(async (resource) => [resource, await findCollection(server, resource)] as const)),
-  );
+  const collections = new Map<string, string>();
+  for (const resource of Object.keys(samples).filter((resource) => !reviews.test(resource))) {
+    const collection = await findCollection(server, resource);
+    if (collection !== undefined) collections.set(resource, collection);
+  }
+  return collections;
 }
 
 export async function create(server: KubeApiserver, collection: string, body: object): Promise<void> {
@@ -85,13 +99,17 @@ interface Discovery {
   readonly resources?: readonly { readonly name: string; readonly namespaced: boolean }[];
 }
 
-async function findCollection(server: KubeApiserver, resource: string): Promise<string> {
+/** Undefined for a kind that kube-apiserver does not have. */
+async function findCollection(server: KubeApiserver, resource: string): Promise<string | undefined> {
   const [group = '', plural = ''] = resource.split('/');
-  const discover = async (target: string): Promise<Discovery> => JSON.parse((await server.request('GET', target)).body);
+  const discover = async (target: string): Promise<Discovery> => {
+    const { status, body } = await server.request('GET', target);
+    return status === 200 ? JSON.parse(body) : {};
+  };
   const root = group === '' ? '/api/v1' : `/apis/${(await discover(`/apis/${group}`)).preferredVersion?.groupVersion}`;
   const { resources = [] } = await discover(root);
-  const isNamespaced = resources.find(({ name }) => name === plural)?.namespaced === true;
-  return `${root}${isNamespaced ? '/namespaces/team' : ''}/${plural}`;
+  const found = resources.find(({ name }) => name === plural);
+  return found && `${root}${found.namespaced ? '/namespaces/team' : ''}/${plural}`;
 }
 
 /** Other than those of other resources: events of both groups have the same keys. A definition names its resource and group. */

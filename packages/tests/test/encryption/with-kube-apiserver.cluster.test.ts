@@ -105,6 +105,10 @@ describeIf(kubeApiserverProgram !== undefined, 'kube-apiserver on the same etcd'
     await until('equal answers', same).catch(() => expect(own).toEqual(other));
   }
 
+  test('a value of each kind that both servers store is recorded', () => {
+    expect(new Set(collections.keys())).toEqual(new Set(stored));
+  });
+
   test.each(stored)('each server reads %s of the other', async (resource) => {
     const collection = collectionOf(resource);
     const names = { theirs: nameFor(resource, 'theirs'), ours: nameFor(resource, 'ours') };
