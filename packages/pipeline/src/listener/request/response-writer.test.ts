@@ -37,11 +37,13 @@ test('a stream with a tiny window gets whole pieces when it has read enough itse
 });
 
 /** Long responses of these users, whose clients take a piece when the test says so. */
-function writeLong(owners: readonly string[]) {
+function writeLong(owners: readonly string[], full: readonly string[] = []) {
   const clock = fakeClock();
   const process = { ...processBytes, clock, longResponses: new Budget(longResponsesMax) };
   const responses = owners.map((owner) => {
-    const connection = { ...createConnection(), owner, sentResponseBytes: readingClientBytesMin };
+    const bytesMax = full.includes(owner) ? 0 : Number.POSITIVE_INFINITY;
+    const own = { owner, sentResponseBytes: readingClientBytesMin, responseBytes: new Budget(bytesMax) };
+    const connection = { ...createConnection(), ...own };
     const [response, outlet] = [new ResponseWriter(connection, process), new SlowOutlet()];
     return { owner, response, outlet, written: response.write(outlet, Buffer.alloc(2 * pieceBytes)) };
   });
@@ -112,4 +114,10 @@ test('a long response whose client leaves lets the next one begin, before it has
   await new Promise(setImmediate);
   expect(begun()).toEqual([...first.slice(1), longResponsesMax + 1]);
   await Promise.all([responses[0]?.written, responses[longResponsesMax]?.written]);
+});
+
+test('responses that wait for the memory of their connection hold up no others', async () => {
+  const { begun } = writeLong([...users(longResponsesMax + 1, 'stalled'), 'polite'], ['stalled']);
+  await new Promise(setImmediate);
+  expect(begun()).toEqual([longResponsesMax + 1]);
 });

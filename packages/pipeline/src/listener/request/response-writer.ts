@@ -118,8 +118,12 @@ export class ResponseWriter implements PieceBudget {
     return this.#connection.responseBytes.isFull || this.#process.responseBytes.isFull;
   }
 
-  waitForSpace(): Promise<void> {
-    return this.#connection.responseBytes.waitForSpace(this.#connection.owner, () => this.#isFinished);
+  /** Others begin meanwhile: a client that leaves its connection full must not hold them up. */
+  async waitForSpace(): Promise<void> {
+    const wasBeingWritten = this.#isBeingWritten;
+    this.endLong();
+    await this.#connection.responseBytes.waitForSpace(this.#connection.owner, () => this.#isFinished);
+    if (wasBeingWritten) this.#countLong();
   }
 
   beginLong(): Promise<void> | undefined {
