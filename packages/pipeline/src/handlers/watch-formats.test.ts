@@ -5,7 +5,7 @@ import { untilTurned as until } from '@cluster-apiserver/testkit/until';
 import { kind, useWatches } from '../../test/use-watches.ts';
 
 const watches = useWatches();
-const { begin, make } = watches;
+const { begin, make, settle } = watches;
 
 test('the bookmark after the initial events has both annotations', async () => {
   const client = await begin('sendInitialEvents=true&resourceVersionMatch=NotOlderThan');
@@ -41,6 +41,7 @@ test('partial metadata events have only metadata, and errors are unchanged', asy
   const client = await begin(`resourceVersion=${await make('a')}&allowWatchBookmarks=true`, { accept });
   const second = await make('b');
   await until(() => client.lines.length === 1);
+  await settle();
   client.closing.abort();
   await until(() => client.ended);
   expect(client.events).toEqual(['ADDED b', `BOOKMARK ${second}`]);
@@ -59,6 +60,7 @@ test('protobuf events and errors are length-prefixed frames', async () => {
   const client = await begin(`resourceVersion=${await make('a')}&allowWatchBookmarks=true`, { accept });
   const from = `resourceVersion=${await make('b')}`;
   await until(() => client.bytes.length === 1);
+  await settle();
   client.closing.abort();
   await until(() => client.ended);
   const failed = await begin('sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=100000', {
