@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { fakeClock } from '@cluster-apiserver/testkit/fake-clock';
-import { untilTurned } from '@cluster-apiserver/testkit/until';
+import { untilSteady, untilTurned } from '@cluster-apiserver/testkit/until';
 import { systemClock } from '@cluster-apiserver/base';
 import type { ClientHttp2Stream } from 'node:http2';
 import { BodyMemoryError, StalledClientError } from '../exchange.ts';
@@ -71,6 +71,29 @@ describe('memory', () => {
     });
     // The kernel's buffers of both sides do not count.
     expect(made()).toBeLessThan(limits.connectionResponseBytesMax + 24_000_000);
+  });
+
+  test('of one connection that is full holds up no long response of others', async () => {
+    const bytes = 4 * limits.pieceBytes;
+    const bodies: ReturnType<typeof countedPieces>[] = [];
+    const served = await serve(() => {
+      const body = countedPieces(bytes);
+      bodies.push(body);
+      return { status: 200, headers: {}, body: body.body };
+    });
+    const client = await served.frames();
+    client.send(settingsFrame([[settingIds.initialWindowSize, 2 ** 31 - 1]]));
+    // Its client has read before it stops, so that pieces are whole.
+    client.send(windowUpdate(0, 2 * bytes));
+    const request = (n: number): Buffer => requestHeaders(2 * n + 1, packed.get);
+    client.send(request(0));
+    await untilTurned(() => client.receivedBytes() > bytes);
+    client.send(Buffer.concat(Array.from({ length: limits.defaultStreamsMax - 1 }, (_, n) => request(n + 1))));
+    const made = (): number => bodies.reduce((sum, body) => sum + body.made(), 0);
+    await untilTurned(() => made() > bytes + limits.connectionResponseBytesMax);
+    await untilSteady(made);
+    for (let n = 0; n < 2; n++)
+      expect((await http2Answer(served.http2().request({ ':path': '/' }))).bytes.length).toBe(bytes);
   });
 
   test('of pipelined requests is that of the first response', async () => {
