@@ -54,7 +54,7 @@ describe('a running cluster', () => {
     for (const { pid } of pidsOf(home).replicas) {
       const [env, command] = ['environ', 'cmdline'].map((file) => fs.readFileSync(`/proc/${pid}/${file}`, 'utf8'));
       expect(env).toContain('MALLOC_MMAP_THRESHOLD_=65536');
-      expect(command).toContain('--max-semi-space-size=16');
+      expect(command).toContain('--max-semi-space-size=32');
     }
   });
 

@@ -1,4 +1,4 @@
-#!/usr/bin/env -S MALLOC_MMAP_THRESHOLD_=65536 node --max-semi-space-size=16 --heap-growing-percent=45
+#!/usr/bin/env -S MALLOC_MMAP_THRESHOLD_=65536 node --max-semi-space-size=32 --heap-growing-percent=45
 import { describeOldNode } from './required-node.ts';
 
 /**

@@ -1,7 +1,7 @@
 /**
  * Measures writes of very large objects: their duration, and the longest event-loop iteration in CPU time of
  * the thread, which excludes other work of the machine.
- * `node --max-semi-space-size=16 --heap-growing-percent=45 --conditions=source packages/tests/bench/large-writes.ts [SECRETS] [WRITES]`
+ * `node --max-semi-space-size=32 --heap-growing-percent=45 --conditions=source packages/tests/bench/large-writes.ts [SECRETS] [WRITES]`
  * WRITES is a regular expression over the names of the writes.
  */
 import { kinds } from '@cluster-apiserver/kinds';
