@@ -69,6 +69,12 @@ export interface CompiledFlowSchema {
 
 type Test<T> = (value: T) => boolean;
 
+/** A loop, because each request is tested by all rules, and a closure for each test would be garbage. */
+function matchesAny<T>(tests: readonly Test<T>[], value: T): boolean {
+  for (const test of tests) if (test(value)) return true;
+  return false;
+}
+
 export function compileFlowSchema({ metadata: { name = '', uid }, spec }: FlowSchemaObject): CompiledFlowSchema {
   const rules = (spec.rules ?? []).map(compileRule);
   return {
@@ -76,7 +82,7 @@ export function compileFlowSchema({ metadata: { name = '', uid }, spec }: FlowSc
     uid,
     level: spec.priorityLevelConfiguration.name,
     precedence: spec.matchingPrecedence,
-    matches: (request) => rules.some((rule) => rule(request)),
+    matches: (request) => matchesAny(rules, request),
     flowOf: distinguishers[spec.distinguisherMethod?.type ?? ''] ?? (() => ''),
   };
 }
@@ -95,8 +101,7 @@ function compileRule({ subjects, resourceRules = [], nonResourceRules = [] }: Fl
   const resources = resourceRules.map(compileResourceRule);
   const paths = nonResourceRules.map(compilePathRule);
   return (request) =>
-    isSubject(request.user) &&
-    (request.info.resource ? resources.some((rule) => rule(request)) : paths.some((rule) => rule(request)));
+    isSubject(request.user) && matchesAny<FlowRequest>(request.info.resource ? resources : paths, request);
 }
 
 const everything = '*';
@@ -116,10 +121,12 @@ function compileSubjects(subjects: readonly FlowSubject[]): Test<UserInfo> {
     else users.add(prefix + serviceAccount.name);
   }
   if (users.has(everything) || groups.has(everything)) return () => true;
-  return ({ name, groups: own }) =>
-    users.has(name) ||
-    (groups.size > 0 && own.some((group) => groups.has(group))) ||
-    namespaces.some((prefix) => name.startsWith(prefix));
+  return ({ name, groups: own }) => {
+    if (users.has(name)) return true;
+    if (groups.size > 0) for (const group of own) if (groups.has(group)) return true;
+    for (const prefix of namespaces) if (name.startsWith(prefix)) return true;
+    return false;
+  };
 }
 
 /** Matches all values if `*` is among them. */

@@ -96,15 +96,20 @@ export function union(left: FieldSet, right: FieldSet): FieldSet {
   return { member: left.member || right.member, below };
 }
 
+/** The left set itself if the right one has none of its places. */
 export function difference(left: FieldSet, right: FieldSet): FieldSet {
   if (isEmptySet(left) || isEmptySet(right)) return left;
-  const below = new Map<string, FieldSet>();
+  let below: Map<string, FieldSet> | undefined;
   for (const [step, set] of left.below) {
     const other = right.below.get(step);
     const rest = other ? difference(set, other) : set;
-    if (!isEmptySet(rest)) below.set(step, rest);
+    if (rest === set) continue;
+    below ??= new Map(left.below);
+    if (isEmptySet(rest)) below.delete(step);
+    else below.set(step, rest);
   }
-  return { member: left.member && !right.member, below };
+  const member = left.member && !right.member;
+  return below || member !== left.member ? { member, below: below ?? left.below } : left;
 }
 
 export function intersection(left: FieldSet, right: FieldSet): FieldSet {
@@ -128,8 +133,8 @@ export function leavesOf({ member, below }: FieldSet): FieldSet {
 export function toFieldsV1(set: FieldSet): Record<string, unknown> {
   const out: Record<string, unknown> = {};
   if (set.member && set.below.size > 0) out['.'] = {};
-  const steps = set.below.size > 1 ? [...set.below].sort(byStep) : set.below;
-  for (const [step, below] of steps) setOwn(out, step, toFieldsV1(below));
+  const steps = set.below.size > 1 ? [...set.below.keys()].sort() : set.below.keys();
+  for (const step of steps) setOwn(out, step, toFieldsV1(set.below.get(step) ?? leaf));
   return out;
 }
 

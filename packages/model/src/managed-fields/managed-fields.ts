@@ -161,9 +161,10 @@ const isWrittenBy = (entry: ManagedFieldsEntry, writer: Writer): boolean =>
  * Merges the oldest updates, each into the entry for old updates of its own version, until there are few enough. One
  * update of a version alone stays as it is.
  */
-function mergeOldestEntries(owned: readonly Ownership[]): Ownership[] {
+function mergeOldestEntries(owned: readonly Ownership[]): readonly Ownership[] {
   const updates = owned.filter(({ entry }) => entry.operation === 'Update');
   let excess = updates.length - updateEntriesMax;
+  if (excess <= 0) return owned;
   const merged = new Map<string | undefined, Ownership[]>();
   for (const update of updates.sort(byAge)) {
     if (excess <= 0) break;

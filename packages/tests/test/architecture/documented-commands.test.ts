@@ -200,7 +200,8 @@ const foreignFlags = new Set([
   ...['command', 'force-conflicts'], // k9s, kubectl
   ...['enable-feature', 'enable-ssl-passthrough'], // Prometheus, the controller of ingress-nginx
   ...['experimental-enable-distributed-tracing', 'enable-distributed-tracing'], // etcd
-  ...['v8-pool-size', 'trace-event-categories', 'no-compact', 'trace-gc', 'external-memory-accounted-in-global-limit'], // Node.js
+  ...['v8-pool-size', 'trace-event-categories', 'no-compact', 'trace-gc', 'no-parallel-scavenge'], // Node.js
+  'external-memory-accounted-in-global-limit',
   ...['legacy-service-account-token-clean-up-period', 'runtime-config', 'storage-media-type'],
 ]);
 
