@@ -68,7 +68,8 @@ async function runSizing(args) {
   const haproxy = provisionHaproxy();
   if (haproxy === undefined) throw new Failure('The bench needs HAProxy: install it first.');
   const env = { ...tools.env, ETCD_BIN: await provisionEtcd(), HAPROXY_BIN: haproxy };
-  const ofServer = ['--max-old-space-size=6144', '--max-semi-space-size=32', '--heap-growing-percent=45'];
+  const [firstLine] = fs.readFileSync(path.join(root, 'packages', 'server', 'src', 'main.ts'), 'utf8').split('\n', 1);
+  const ofServer = ['--max-old-space-size=6144', ...firstLine.split(' ').filter((word) => word.startsWith('--'))];
   const programs = [
     [...ofServer, 'event-loop.ts', '100000'],
     [...ofServer, 'event-loop.ts', '500000', '500'],

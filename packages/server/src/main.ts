@@ -2,10 +2,9 @@
 import { describeOldNode } from './required-node.ts';
 
 /**
- * The entry point. The first line bounds memory: `--max-semi-space-size` keeps the young generation from growing to
- * 128 MiB on large machines, and `--heap-growing-percent` collects the old generation before it quadruples.
- * MALLOC_MMAP_THRESHOLD_ lets glibc return Node's 64 KiB buffer pools to the system. docs/decisions/0055-memory.md
- * says what each costs and saves.
+ * The entry point. The first line bounds memory: `--max-semi-space-size` that of the young generation, and
+ * `--heap-growing-percent` collects the old generation before it quadruples. MALLOC_MMAP_THRESHOLD_ lets glibc return
+ * Node's 64 KiB buffer pools to the system. docs/decisions/0055-memory.md says what each costs and saves.
  */
 
 const fault = describeOldNode(process.versions.node);

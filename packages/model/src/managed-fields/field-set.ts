@@ -1,4 +1,4 @@
-import { setOwn } from '@cluster-apiserver/base';
+import { requireValue, setOwn } from '@cluster-apiserver/base';
 import { isObjectOrRawNumber } from '../json/json-object.ts';
 
 /**
@@ -134,7 +134,7 @@ export function toFieldsV1(set: FieldSet): Record<string, unknown> {
   const out: Record<string, unknown> = {};
   if (set.member && set.below.size > 0) out['.'] = {};
   const steps = set.below.size > 1 ? [...set.below.keys()].sort() : set.below.keys();
-  for (const step of steps) setOwn(out, step, toFieldsV1(set.below.get(step) ?? leaf));
+  for (const step of steps) setOwn(out, step, toFieldsV1(requireValue(set.below.get(step))));
   return out;
 }
 
