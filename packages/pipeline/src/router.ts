@@ -1,6 +1,6 @@
 import { awaitWithin, type Call, type Clock, getOwn, invariant, settle } from '@cluster-apiserver/base';
 import type { Authorizer } from '@cluster-apiserver/gates';
-import { methodNotSupported, notFound as objectNotFound, StatusError } from '@cluster-apiserver/model';
+import { badRequest, methodNotSupported, notFound as objectNotFound, StatusError } from '@cluster-apiserver/model';
 import type { ApiVersion, Review, ServedKind } from '@cluster-apiserver/model/kind';
 import { isDetached, type LiveApi, type Resource } from '@cluster-apiserver/registry';
 import type { Endpoint, EndpointScope, HandlerName } from './endpoints/endpoint.ts';
@@ -13,12 +13,14 @@ import { deleteHandler } from './handlers/delete.ts';
 import { deleteCollectionHandler } from './handlers/delete-collection.ts';
 import { getHandler } from './handlers/get.ts';
 import { listHandler } from './handlers/list.ts';
+import { applyType, patchParserOf } from './handlers/parse-patch.ts';
 import { patchHandler } from './handlers/patch.ts';
 import { projectionHandlers } from './handlers/projection.ts';
 import type { WriteChecks } from './handlers/requester.ts';
 import { updateHandler } from './handlers/update.ts';
 import { watchHandler, type WatchLimits } from './handlers/watch.ts';
 import { madeOnce } from './non-resource/live-routes.ts';
+import { mediaTypeOf } from './request-body/body-formats.ts';
 import { readBoolean, type ResourceInfo } from './request-info.ts';
 
 export interface RouteOptions {
@@ -213,7 +215,10 @@ function handlerFor(
   };
 }
 
-/** Methods that no document of a kind names. As in kube-apiserver, a POST to an object creates what its body names. */
+/**
+ * Methods that no document of a kind names. As in kube-apiserver, a POST to an object creates what its body names, and a PUT
+ * or a PATCH of a collection lacks a name.
+ */
 function customMethod(
   { kind, scopes }: ResourceRoutes,
   { namespace, subresource, name }: ResourceInfo,
@@ -222,8 +227,12 @@ function customMethod(
   if (subresource === undefined && name !== undefined && method === 'POST' && scopes.collection?.[method])
     return scopes.collection[method];
   if (kind.namespaced && namespace === undefined) return undefined;
-  return ({ info }) => {
-    throw methodNotSupported(kind, info.verb);
+  const isOfObject = subresource === undefined && name === undefined && (method === 'PUT' || method === 'PATCH');
+  return ({ request, info }) => {
+    if (!isOfObject) throw methodNotSupported(kind, info.verb);
+    const type = mediaTypeOf(request) ?? '';
+    if (method === 'PATCH' && type !== applyType) patchParserOf(kind, type);
+    throw badRequest('name must be provided');
   };
 }
 

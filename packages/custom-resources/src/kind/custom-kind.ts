@@ -94,6 +94,7 @@ export function* customKind(
   const versionsOfKind: ApiVersion[] = [];
   const shared = {
     qualifiedFinalizers: false,
+    metadataChecks: 'change',
     updateNeedsVersion: true,
     versions: versionsOfKind,
     conversion: conversion ?? renamingVersions,

@@ -24,6 +24,7 @@ export const mutatingAdmissionPolicyBinding = defineKind({
   plural: 'mutatingadmissionpolicybindings',
   singular: 'mutatingadmissionpolicybinding',
   qualifiedFinalizers: false,
+  metadataChecks: 'object',
   description: 'Binds a MutatingAdmissionPolicy to requests and parameters, which enforces it.',
   fields,
   otherVersions: unservedVersions(fields),

@@ -73,6 +73,7 @@ export const mutatingAdmissionPolicy = defineKind({
   plural: 'mutatingadmissionpolicies',
   singular: 'mutatingadmissionpolicy',
   qualifiedFinalizers: false,
+  metadataChecks: 'object',
   description: 'Rules in CEL that change objects before they are stored. A binding enforces them.',
   fields,
   otherVersions: unservedVersions(fields),

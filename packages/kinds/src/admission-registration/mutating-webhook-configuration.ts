@@ -46,6 +46,7 @@ export const mutatingWebhookConfiguration = defineKind({
   plural: 'mutatingwebhookconfigurations',
   singular: 'mutatingwebhookconfiguration',
   qualifiedFinalizers: false,
+  metadataChecks: 'object',
   description: 'Webhooks that accept or reject objects and may change them.',
   fields,
   defaults: (written) => (written.webhooks ? { ...written, webhooks: written.webhooks.map(withDefaults) } : written),

@@ -34,6 +34,7 @@ export const validatingAdmissionPolicyBinding = defineKind({
   plural: 'validatingadmissionpolicybindings',
   singular: 'validatingadmissionpolicybinding',
   qualifiedFinalizers: false,
+  metadataChecks: 'object',
   description: 'Binds a ValidatingAdmissionPolicy to requests and parameters, which enforces it.',
   fields,
   otherVersions: unservedVersions(fields),

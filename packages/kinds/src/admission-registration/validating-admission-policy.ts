@@ -125,6 +125,7 @@ export const validatingAdmissionPolicy = defineKind({
   plural: 'validatingadmissionpolicies',
   singular: 'validatingadmissionpolicy',
   qualifiedFinalizers: false,
+  metadataChecks: 'object',
   description: 'Rules in CEL that accept or reject objects without changing them. A binding enforces them.',
   fields,
   otherVersions: unservedVersions(fields),

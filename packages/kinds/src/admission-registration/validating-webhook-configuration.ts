@@ -35,6 +35,7 @@ export const validatingWebhookConfiguration = defineKind({
   plural: 'validatingwebhookconfigurations',
   singular: 'validatingwebhookconfiguration',
   qualifiedFinalizers: false,
+  metadataChecks: 'object',
   description: 'Webhooks that accept or reject objects without changing them.',
   fields,
   defaults: (written) =>

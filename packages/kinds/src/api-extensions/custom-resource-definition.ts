@@ -4,7 +4,7 @@ import { defineKind, undeclaredColumns } from '@cluster-apiserver/model/kind';
 import { apiExtensions } from './api-extensions.ts';
 import { type CustomResourceDefinition, fields } from './definition-fields.ts';
 import { beginDeletion, prepareDefinition, withDefaults } from './prepare-definition.ts';
-import { validateConditionCount, validateDefinition, validateDefinitionSpec } from './validate-definition.ts';
+import { validateConditionCount, validateDefinition } from './validate-definition.ts';
 import { fromV1beta1, v1beta1 } from './v1beta1.ts';
 
 /** Those with the largest schemas, which describe several pods each, have 60,000 in more than a megabyte. */
@@ -27,6 +27,7 @@ export const customResourceDefinition = defineKind({
   storage: { prefix: 'apiextensions.k8s.io/customresourcedefinitions' },
   updateNeedsVersion: true,
   qualifiedFinalizers: false,
+  metadataChecks: 'change',
   valuesMax,
   fieldSubresources: [
     {
@@ -40,8 +41,7 @@ export const customResourceDefinition = defineKind({
   defaults: withDefaults,
   prepare: prepareDefinition,
   validateCounts: validateConditionCount,
-  validate: validateDefinition,
-  validateInSteps: validateDefinitionSpec,
+  validateInSteps: validateDefinition,
   warnings: (definition, current) => {
     // Most writes are of the status.
     if (sameJson(definition.spec.versions, current?.spec.versions)) return [];

@@ -135,8 +135,8 @@ describe('a spec is refused', () => {
       'without versions',
       { versions: undefined },
       [
-        'status.storedVersions: Invalid value: null: must have at least one stored version',
         'spec.versions: Invalid value: null: must have exactly one version marked as storage version',
+        'status.storedVersions: Invalid value: null: must have at least one stored version',
       ],
     ],
     [

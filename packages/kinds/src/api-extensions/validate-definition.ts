@@ -28,18 +28,19 @@ export function validateConditionCount(
     problems.at('status', 'conditions').tooMany(length, conditionsMax);
 }
 
-/** Validates what takes no time. */
-export function validateDefinition(
+export function* validateDefinition(
   definition: CustomResourceDefinition,
   current: CustomResourceDefinition | undefined,
   problems: Problems,
   { subresource }: WriteContext,
-): void {
+): SyncTask<void> {
   const { metadata, spec, status } = definition;
   validateConditionCount(definition, current, problems);
-  const name = `${spec.names.plural}.${spec.group}`;
-  if (!current && metadata.name && metadata.name !== name)
-    problems.at('metadata', 'name').invalid(metadata.name, 'must be spec.names.plural+"."+spec.group');
+  if (!current)
+    for (const name of ['generateName', 'name'] as const)
+      if (metadata[name] && metadata[name] !== `${spec.names.plural}.${spec.group}`)
+        problems.at('metadata', name).invalid(metadata[name], 'must be spec.names.plural+"."+spec.group');
+  yield* validateSpec(definition, current, problems.at('spec'));
   validateNames(status.acceptedNames, problems.at('status', 'acceptedNames'));
   const { length } = status.storedVersions ?? [];
   if (length > storedVersionsMax) problems.at('status', 'storedVersions').tooMany(length, storedVersionsMax);
@@ -52,16 +53,15 @@ export function validateDefinition(
  * Validates the spec if it changes. Another server may have stored what is invalid here: finalizers and labels of such a
  * definition can be changed all the same.
  */
-export function* validateDefinitionSpec(
+function* validateSpec(
   definition: CustomResourceDefinition,
   current: CustomResourceDefinition | undefined,
-  problems: Problems,
+  at: Problems,
 ): SyncTask<void> {
   const { spec } = definition;
   yield;
   if (current && sameJson(spec, current.spec)) return;
   yield;
-  const at = problems.at('spec');
   validateGroup(spec.group, at.at('group'));
   if (spec.scope === '') at.at('scope').required();
   else at.at('scope').oneOf(spec.scope, ['Cluster', 'Namespaced']);
@@ -110,15 +110,12 @@ function* isBundleInUse(current: CustomResourceDefinition): SyncTask<boolean> {
 function validateStoredVersions({ spec, status }: CustomResourceDefinition, at: Problems): void {
   const stored = status.storedVersions ?? [];
   if (stored.length === 0) return void at.invalid(status.storedVersions, 'must have at least one stored version');
-  const known = new Set<string>();
+  const left = new Map(stored.map((name, index) => [name, index]));
   for (const { name, storage } of spec.versions ?? []) {
-    known.add(name);
-    if (storage && !stored.includes(name)) at.invalid(stored, `must have the storage version ${name}`);
+    // As kube-apiserver reports it, also of the second of two versions with one name.
+    if (!left.delete(name) && storage) at.invalid(stored, `must have the storage version ${name}`);
   }
-  const seen = new Set<string>();
-  for (const [index, name] of stored.entries()) {
-    if (known.has(name) || seen.has(name)) continue;
-    seen.add(name);
+  for (const [name, index] of left) {
     at.at(index).invalid(
       name,
       `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`,

@@ -45,8 +45,9 @@ function* validateAll(
     const at = problems.at('versions', index);
     const name = dnsWordLabel(version.name);
     if (name.length > 0) at.at('name').invalid(version.name, name.join(','));
-    // kube-apiserver reports the first one by the field of an earlier API version, too.
-    if (name.length > 0 && index === 0) problems.at('version').invalid(version.name, name.join(','));
+    // kube-apiserver reports the first one by the field of an earlier API version, too, unless it is empty.
+    if (name.length > 0 && index === 0 && version.name !== '')
+      problems.at('version').invalid(version.name, name.join(','));
     names.add(version.name);
     validateWarning(version, at.at('deprecationWarning'));
     const placeOf = (part: Part): Problems | undefined =>

@@ -32,6 +32,7 @@ export const lease = defineKind({
   plural: 'leases',
   singular: 'lease',
   qualifiedFinalizers: false,
+  metadataChecks: 'change',
   description: 'A lock that one holder has until it expires, for example the leadership of controllers.',
   fields,
   createOnUpdate: true,

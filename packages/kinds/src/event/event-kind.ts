@@ -20,6 +20,7 @@ export const createEventKind = ({ eventLifetimeSeconds }: KindServices): Kind =>
     requiredFields: ['metadata', 'involvedObject'],
     names: pathSegmentNames,
     qualifiedFinalizers: false,
+    metadataChecks: 'none',
     createOnUpdate: true,
     ownsOthers: false,
     // Also while a finalizer holds it, where kube-apiserver answers with the object.

@@ -11,7 +11,7 @@ import {
   string,
   time,
 } from '@cluster-apiserver/model/schema';
-import { subdomainNames } from '@cluster-apiserver/model/validation';
+import { subdomainNames, validateObjectMeta } from '@cluster-apiserver/model/validation';
 import { type Event, eventSource, validateEvent } from './event.ts';
 
 const group = { group: 'events.k8s.io', version: 'v1' };
@@ -90,7 +90,7 @@ export const eventsV1: VersionDeclaration<Event> = {
 /** Rules for new events of this version, on top of those that hold for both. */
 function validateNew(event: Event, problems: Problems): void {
   const { metadata, eventTime, type = '', series, firstTimestamp, lastTimestamp, count, source } = event;
-  problems.at('metadata', 'name').check(subdomainNames.whole, metadata.name ?? '');
+  validateObjectMeta(metadata, { namespaced: true, names: subdomainNames, qualifiedFinalizers: true }, problems);
   if (eventTime === null) problems.at('eventTime').required();
   if (type !== 'Normal' && type !== 'Warning') problems.at('type').invalid('', `has invalid value: ${type}`);
   validateSeries(series, problems.at('series'));

@@ -40,6 +40,7 @@ export const flowSchema = defineKind({
   singular: 'flowschema',
   namespaced: false,
   description: 'Assigns requests to a priority level, and to flows that share it fairly.',
+  metadataChecks: 'object',
   fields,
   fieldSubresources: [statusSubresource],
   prepare: countingChangesOf('spec'),

@@ -27,6 +27,7 @@ export const priorityLevelConfiguration = defineKind({
   singular: 'prioritylevelconfiguration',
   namespaced: false,
   description: 'Limits the concurrent requests of a priority level, and queues others.',
+  metadataChecks: 'object',
   fields,
   fieldSubresources: [statusSubresource],
   prepare: countingChangesOf('spec'),

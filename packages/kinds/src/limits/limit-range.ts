@@ -51,6 +51,7 @@ export const limitRange = defineKind({
   shortNames: ['limits'],
   description:
     'Says how much each pod, container or claim of a namespace may ask for. This server does not enforce it.',
+  metadataChecks: 'object',
   fields,
   createOnUpdate: true,
   defaults: (written) =>

@@ -71,6 +71,7 @@ export const resourceQuota = defineKind({
   singular: 'resourcequota',
   shortNames: ['quota'],
   description: 'Limits how much of each resource a namespace may hold. Creates that exceed it are refused.',
+  metadataChecks: 'change',
   fields,
   deletedAnswer: 'object',
   fieldSubresources: [

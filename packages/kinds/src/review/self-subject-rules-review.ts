@@ -89,7 +89,12 @@ export const selfSubjectRulesReview = ({ rulesOf }: ReviewServices): Review =>
       if (namespace === '') throw badRequest('no namespace on request');
       const { resource, nonResource, incomplete, error } = await rulesOf(asker, namespace, call);
       const status = { resourceRules: [...resource], nonResourceRules: [...nonResource], incomplete };
-      // The namespace is not answered, as upstream.
-      return { ...review, spec: {}, status: { ...status, ...(error && { evaluationError: error.message }) } };
+      // Neither the namespace nor the metadata are answered, as upstream.
+      return {
+        ...review,
+        metadata: {},
+        spec: {},
+        status: { ...status, ...(error && { evaluationError: error.message }) },
+      };
     },
   });

@@ -6,6 +6,7 @@ import { publicationOf } from '../schema/publication.ts';
 import type { GroupVersionKind } from '../schema/group-version-kind.ts';
 import { field, type FieldDeclarations, fieldNames, list, type ObjectSchema, object } from '../schema/schema.ts';
 import { type NameRules, subdomainNames } from '../validation/names.ts';
+import type { MetadataChecks } from '../validation/object-meta.ts';
 import { type ApiVersion, type FieldSubresource, type Verb, verbs, type WriteContext } from './api-version.ts';
 import { type Conversion, renaming } from './conversion.ts';
 import { isOfKubernetes } from './kubernetes-groups.ts';
@@ -77,6 +78,8 @@ export interface KindOptions<T extends KubeObject> {
   readonly names: NameRules;
   /** Whether finalizers need a domain, except for the standard ones; true by default. */
   readonly qualifiedFinalizers: boolean;
+  /** Which metadata its own rules check in an update; both, the object and the change, by default. */
+  readonly metadataChecks: MetadataChecks;
   /** Whether PUT creates an absent object; false by default. */
   readonly createOnUpdate: boolean;
   /** Whether an update has to name the resourceVersion that it replaces; false by default. */
@@ -161,6 +164,7 @@ export const defaultOptions: Omit<KindOptions<KubeObject>, 'unknownSelectorField
   verbs,
   names: subdomainNames,
   qualifiedFinalizers: true,
+  metadataChecks: 'both',
   createOnUpdate: false,
   updateNeedsVersion: false,
   ownsOthers: true,

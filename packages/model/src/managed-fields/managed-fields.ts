@@ -1,6 +1,7 @@
 import type { SyncTask } from '@cluster-apiserver/base';
 import { Problems } from '../problems.ts';
 import type { KubeObject, ManagedFieldsEntry } from '../kind/object.ts';
+import type { EncodableKind } from '../kind/served-kind.ts';
 import { isJsonObject } from '../json/json-object.ts';
 import { sameJson } from '../json/same-json.ts';
 import type { ObjectSchema } from '../schema/schema.ts';
@@ -129,10 +130,11 @@ const isReset = ([first, ...others]: readonly ManagedFieldsEntry[]): boolean =>
 
 /**
  * An object as it was sent, with its empty managedFields as the one empty entry that means the same: a reset. Canonical
- * objects have no empty lists, and a client that does not know the field sends none.
+ * objects have no empty lists, and a client that does not know the field sends none. Without Go types, kube-apiserver takes
+ * an empty list for no field.
  */
-export function withExplicitReset(value: unknown): unknown {
-  if (!isJsonObject(value)) return value;
+export function withExplicitReset({ isCustom }: Pick<EncodableKind, 'isCustom'>, value: unknown): unknown {
+  if (isCustom || !isJsonObject(value)) return value;
   const { metadata } = value;
   if (!isJsonObject(metadata)) return value;
   const { managedFields } = metadata;

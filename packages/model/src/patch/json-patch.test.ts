@@ -82,6 +82,8 @@ test.each<[string, unknown, unknown[], unknown]>([
   ['an index just behind the end appends', ['a'], [add('/1', 'b')], ['a', 'b']],
   ['replacing a member that is not there sets it', {}, [{ op: 'replace', path: '/a', value: 1 }], { a: 1 }],
   ['a test for null holds where nothing is', {}, [{ op: 'test', path: '/a', value: null }], {}],
+  ['an addition without a value adds null', {}, [{ op: 'add', path: '/a' }], { a: null }],
+  ['a test without a value is one for null', { a: null }, [{ op: 'test', path: '/a' }], { a: null }],
   ['copying what is not there gives null', {}, [{ op: 'copy', from: '/a', path: '/b' }], { b: null }],
   ['a value can be moved to where it is', { a: 1 }, [{ op: 'move', from: '/a', path: '/a' }], { a: 1 }],
   ['a value can be moved over what held it', { a: { b: 1 } }, [{ op: 'move', from: '/a/b', path: '/a' }], { a: 1 }],
@@ -127,8 +129,8 @@ test.each<[string, unknown, unknown[]]>([
   ['a path that does not begin with a slash', { a: 1 }, [{ op: 'remove', path: 'a' }]],
   ['a tilde without its number', { '~': 1 }, [{ op: 'remove', path: '/~' }]],
   ['an operation without a path', {}, [{ op: 'add', value: 1 }]],
-  ['an addition without a value', {}, [{ op: 'add', path: '/a' }]],
-  ['a test without a value', { a: null }, [{ op: 'test', path: '/a' }]],
+  ['a test of something without a value', { a: 1 }, [{ op: 'test', path: '/a' }]],
+  ['an operation that is null', {}, [null]],
   ['a copy without its origin', {}, [{ op: 'copy', path: '/a' }]],
   ['an unknown operation', {}, [{ op: 'explode', path: '/a' }]],
   ['an operation without a name', {}, [{ path: '/a', value: 1 }]],
@@ -136,7 +138,7 @@ test.each<[string, unknown, unknown[]]>([
   expect(() => patched(document, operations)).toThrow(PatchFailedError);
 });
 
-test.each([[{}], [null], ['x'], [[1]], [[null]], [[[]]], [[{ op: 1 }]], [[{ op: 'add', path: [] }]]])(
+test.each([[{}], [null], ['x'], [[1]], [[[]]], [[{ op: 1 }]], [[{ op: 'add', path: [] }]]])(
   '%j is no patch',
   (value) => {
     expect(() => readJsonPatch(value)).toThrow(PatchFormError);

@@ -7,8 +7,9 @@ import { sameJson } from '../json/same-json.ts';
 
 /**
  * JSON patch (RFC 6902): a list of operations, all of which happen or none. An absent member reads as null, as it does
- * everywhere in the API: a `test` for null holds where nothing is, and a `replace` sets what was not set. Removing and
- * moving it away fail, and so does everything about an absent place of a list.
+ * everywhere in the API: a `test` for null holds where nothing is, a `replace` sets what was not set, and an operation
+ * without a value has the value null. Removing and moving away what is absent fail, and so does everything about an
+ * absent place of a list.
  */
 export interface JsonPatch {
   readonly operations: readonly Operation[];
@@ -49,6 +50,8 @@ export function readJsonPatch(value: unknown): JsonPatch {
   }
   const unknownMembers: string[] = [];
   const operations = value.map((operation: unknown, index) => {
+    // As kube-apiserver reads it: an operation without members, which fails when it is performed.
+    if (operation === null) return {};
     if (!isJsonObject(operation)) throw new PatchFormError(`operation ${index} must be an object`);
     for (const name of Object.keys(operation)) if (!members.has(name)) unknownMembers.push(`[${index}].${name}`);
     for (const name of ['op', 'path', 'from']) {
@@ -239,10 +242,7 @@ function unescaped(step: string, pointer: string): string {
   return step.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
-function valueOf(operation: Operation): unknown {
-  if (!Object.hasOwn(operation, 'value')) throw new PatchFailedError('value is missing');
-  return operation['value'];
-}
+const valueOf = (operation: Operation): unknown => getOwn(operation, 'value') ?? null;
 
 /** The value one step down. An absent member is null at the end of a path, and an error before. */
 function memberOf(value: unknown, key: string, path: Path, last: boolean): unknown {

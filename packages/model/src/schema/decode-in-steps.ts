@@ -48,6 +48,8 @@ class Steps {
   /** What is nested deeper than known fields may be is not decoded. */
   *decodeParts(schema: Schema, value: unknown, isKept = false): SyncTask<void> {
     const { path } = this.#decoder;
+    const isUnion = schema.type === 'object' && schema.otherwise !== undefined;
+    if (isUnion) this.#decoder.enterUnion();
     for (const part of partsOf(schema, value, isKept)) {
       const size = this.#decoder.hasPart(part.value) ? 1 : countValues(part.value, valuesPerStep);
       if (size > valuesPerStep && path.length <= nestingMax) {
@@ -62,6 +64,7 @@ class Steps {
       this.#valuesOfStep = 0;
       yield;
     }
+    if (isUnion) this.#decoder.leaveUnion();
   }
 }
 

@@ -80,6 +80,8 @@ export class Decoder {
   readonly #leavesOutMalformed: boolean;
   readonly #added: AddedDefaults;
   readonly #problems: Problems | undefined;
+  /** How many values of one of two types hold the value that is decoded. */
+  #unions = 0;
   /** Parts of a large value that have been decoded, with what they were decoded by. */
   #parts: Map<object, { readonly by: unknown; readonly decoded: unknown }> | undefined;
   readonly #fail = (problem: string): WrongTypeError => new WrongTypeError([...this.#path], problem);
@@ -223,14 +225,32 @@ export class Decoder {
       case 'list':
         return this.#list(schema, value);
       case 'object':
-        return schema.otherwise && !isJsonObject(value)
-          ? this.#value(schema.otherwise.schema, value)
-          : this.object(schema, value);
+        return schema.otherwise ? this.#union(schema, schema.otherwise.schema, value) : this.object(schema, value);
       case 'any':
         return schema.contents === undefined ? value : this.#free(value, schema.contents);
       default:
         return unreachable(schema);
     }
+  }
+
+  /** As kube-apiserver reads the two types: what is neither an object nor a list is no value of one that may be a list. */
+  #union(schema: ObjectSchema, other: Schema, value: unknown): unknown {
+    this.enterUnion();
+    try {
+      if (isJsonObject(value)) return this.object(schema, value);
+      return other.type === 'list' && !Array.isArray(value) ? undefined : this.#value(other, value);
+    } finally {
+      this.leaveUnion();
+    }
+  }
+
+  /** What follows is in a value of one of two types. Go reads those by code of their own, which reports no unknown fields. */
+  enterUnion(): void {
+    this.#unions++;
+  }
+
+  leaveUnion(): void {
+    this.#unions--;
   }
 
   /** Prunes, drops nulls and fills in defaults. Values of wrong types stay. What is canonical already is not copied. */
@@ -397,6 +417,7 @@ export class Decoder {
 
   /** Many members may be unknown far down. */
   #reportUnknown(name: string): void {
+    if (this.#unions > 0) return;
     const isDeep = this.#path.length > reportedStepsMax;
     this.#unknownField(isDeep ? [...this.#path.slice(0, reportedStepsMax), '…'] : [...this.#path, name]);
   }

@@ -20,6 +20,7 @@ export {
 } from './names.ts';
 export {
   foregroundFinalizer,
+  type MetadataChecks,
   standardFinalizers,
   isPrintable,
   orphanFinalizer,
@@ -29,6 +30,6 @@ export {
   validateLabels,
   validateManager,
   validateObjectMeta,
-  validateObjectMetaUpdate,
+  validateUpdatedMeta,
 } from './object-meta.ts';
 export { countValues, requireBoundedMembers, requireBoundedValues } from './values.ts';

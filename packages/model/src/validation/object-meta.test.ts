@@ -5,7 +5,7 @@ import type { KubeObject, ObjectMeta } from '../kind/object.ts';
 import { rawNumber } from '../json/raw-number.ts';
 import { invalid } from '../status.ts';
 import { subdomainNames } from './names.ts';
-import { validateObjectMeta, validateObjectMetaUpdate } from './object-meta.ts';
+import { type MetadataChecks, validateObjectMeta, validateUpdatedMeta } from './object-meta.ts';
 import { requireBoundedValues } from './values.ts';
 
 const rules = { namespaced: true, names: subdomainNames, qualifiedFinalizers: true };
@@ -100,7 +100,7 @@ test('integers beyond 2^53 are compared by their digits', () => {
   const [one, other] = [object('9007199254740993'), object('9007199254740995')];
   const changes = (next: KubeObject): string[] => {
     const problems = new Problems();
-    validateObjectMetaUpdate(one, next, problems);
+    validateUpdatedMeta(one, next, { ...rules, namespaced: false, metadataChecks: 'none' }, problems);
     return fieldsOf(problems);
   };
   expect(changes(object('9007199254740993'))).toEqual([]);
@@ -129,4 +129,24 @@ test('so is an object with too many members beside each other, unless as many we
   expect(() => runSync(requireBoundedValues({}, object(10_001, { more: [1, 2, 3] }), object(10_001)))).not.toThrow();
   const deep = { metadata: {}, list: many(5_000, String), inner: object(10_001) };
   expect(() => runSync(requireBoundedValues({}, deep))).toThrow(/10000 members/);
+});
+
+test.each<[MetadataChecks, number, number, number]>([
+  ['both', 4, 2, 2],
+  ['object', 3, 2, 1],
+  ['change', 3, 1, 2],
+  ['none', 2, 1, 1],
+])('an update lists an error as often as it is found: %s', (metadataChecks, ofLabel, ofFinalizer, ofUid) => {
+  const object = (metadata: Partial<ObjectMeta>): KubeObject => ({
+    metadata: { name: 'a', namespace: 'b', ...metadata },
+  });
+  const problems = new Problems();
+  const next = object({ uid: 'v', labels: { '-': '' }, finalizers: ['-/x'] });
+  validateUpdatedMeta(next, object({ uid: 'u' }), { ...rules, metadataChecks }, problems);
+  const count = (field: string): number => fieldsOf(problems).filter((one) => one === field).length;
+  expect([count('metadata.labels'), count('metadata.finalizers'), count('metadata.uid')]).toEqual([
+    ofLabel,
+    ofFinalizer,
+    ofUid,
+  ]);
 });

@@ -2,7 +2,7 @@ import { requireValue } from '@cluster-apiserver/base';
 import { formatValue, type Problems } from '../problems.ts';
 import type { KubeObject, ManagedFieldsEntry, ObjectMeta, OwnerReference } from '../kind/object.ts';
 import { type Integer, numberOf } from '../json/raw-number.ts';
-import { dnsLabel, labelValueRule, type NameRules, qualifiedName } from './names.ts';
+import { dnsLabel, labelValueRule, type NameRules, pathSegmentNames, qualifiedName } from './names.ts';
 
 /** All annotations of an object together, keys and values. */
 export const annotationBytesMax = 256 * 1024;
@@ -22,6 +22,9 @@ export interface ObjectMetaRules {
   readonly qualifiedFinalizers: boolean;
 }
 
+/** Which metadata of an update the rules of a kind check, besides those of all objects: the object, the change, or neither. */
+export type MetadataChecks = 'both' | 'object' | 'change' | 'none';
+
 /**
  * Validates the metadata of any object. What is stored beyond a bound may stay in an update as long as it does not grow:
  * otherwise no client could remove finalizers and owners of an object that another server stored.
@@ -36,19 +39,49 @@ export function validateObjectMeta(
   validateNames(meta, rules, at);
   if (meta.generation !== undefined && numberOf(meta.generation) < 0)
     at.at('generation').invalid(meta.generation, 'must be greater than or equal to 0');
+  validateParts(meta, stored, problems);
+  if (meta.finalizers) validateMetaFinalizers(meta.finalizers, rules, stored, at.at('finalizers'));
+}
+
+function validateParts(meta: ObjectMeta, stored: ObjectMeta, problems: Problems): void {
+  const at = problems.at('metadata');
   validateLabels(meta, stored, problems);
   if (meta.annotations) validateAnnotations(meta.annotations, at.at('annotations'));
   if (meta.ownerReferences) validateOwners(meta.ownerReferences, stored, at.at('ownerReferences'));
-  if (meta.finalizers) validateMetaFinalizers(meta.finalizers, rules, stored, at.at('finalizers'));
   if (meta.managedFields) at.at('managedFields').each(meta.managedFields, validateManagedFieldsEntry);
 }
 
-/** Validates a change of metadata. Absent system fields must be filled in before. */
-export function validateObjectMetaUpdate(
-  { metadata: next }: KubeObject,
-  { metadata: current }: KubeObject,
+/**
+ * Validates the metadata of an update. Absent system fields must be filled in before. kube-apiserver checks the object and
+ * the change by the rules of all objects, and then again by those of the kind. It lists an error as often as it finds it.
+ */
+export function validateUpdatedMeta(
+  next: KubeObject,
+  current: KubeObject,
+  kind: ObjectMetaRules & { readonly metadataChecks: MetadataChecks },
   problems: Problems,
 ): void {
+  const { namespaced, metadataChecks } = kind;
+  const ofAll = { namespaced, names: pathSegmentNames, qualifiedFinalizers: false };
+  const checksObject = metadataChecks === 'both' || metadataChecks === 'object';
+  const checksChange = metadataChecks === 'both' || metadataChecks === 'change';
+  const checkObject = (rules: ObjectMetaRules, found: Problems): void =>
+    validateObjectMeta(next.metadata, rules, found, current.metadata);
+  const checkChange = (found: Problems): void => {
+    validateChange(next, current, found);
+    validateParts(next.metadata, current.metadata, found);
+  };
+  const first = problems.aside();
+  checkObject(checksObject ? kind : ofAll, first);
+  validateChange(next, current, first);
+  if (first.count === 0) return;
+  checkObject(ofAll, problems);
+  checkChange(problems);
+  if (checksObject) checkObject(kind, problems);
+  if (checksChange) checkChange(problems);
+}
+
+function validateChange({ metadata: next }: KubeObject, { metadata: current }: KubeObject, problems: Problems): void {
   if (current.deletionTimestamp !== undefined) {
     const before = new Set(current.finalizers);
     const added = (next.finalizers ?? []).filter((finalizer) => !before.has(finalizer));

@@ -21,6 +21,9 @@ export const coversType = ({ type }: MediaRange, candidate: string): boolean =>
   type === '*/*' ||
   (type.endsWith('/*') && candidate.startsWith(type.slice(0, -1)) && type.length > '/*'.length);
 
+/** Whether the range is this media type, or all. */
+export const namesType = ({ type }: MediaRange, candidate: string): boolean => type === candidate || type === '*/*';
+
 const countWildcards = ({ type }: MediaRange): number => type.split('*').length - 1;
 
 function parseMediaRange(clause: string): MediaRange & { quality: number } {

@@ -10,6 +10,7 @@ import {
   negotiateList,
   negotiateObject,
   negotiateWatch,
+  requireListForm,
 } from './negotiate.ts';
 
 const by = (headers: Record<string, string>, search = ''): RequestInfoContext =>
@@ -37,7 +38,6 @@ test.each([
   [undefined, 'json'],
   ['', 'json'],
   ['*/*', 'json'],
-  ['application/*', 'json'],
   ['application/json', 'json'],
   ['application/json;charset=utf-8', 'json'],
   ['application/json;stream=watch', 'json'],
@@ -56,6 +56,14 @@ test.each([
   ['application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io, application/json', 'json'],
 ] as const)('an object for %j is written as %s', (accept, encoding) => {
   expect(negotiateObject(accepting(accept), kind)).toEqual({ encoding });
+});
+
+test('a range of types is taken for a custom kind and an error, and not by a router', () => {
+  const request = accepting('application/*');
+  expect(negotiateObject(request, kindOfText)).toEqual(json);
+  expect(negotiateError(request.request, undefined)).toBe('json');
+  for (const negotiate of [() => negotiateObject(request, kind), () => negotiateDocument(request)])
+    expect(negotiate).toThrow(/^406: Not Acceptable\n\nAvailable representations: application\/json/);
 });
 
 test.each<[string, string, ResponseFormat]>([
@@ -84,7 +92,7 @@ test('objects and lists have partial metadata, and watches that of objects', () 
     version,
   });
   for (const refused of [
-    () => negotiateList(accepting(metadataType), kind),
+    () => requireListForm(negotiateList(accepting(metadataType), kind), kind),
     () => negotiateObject(accepting(metadataListType), kind),
     () => negotiateWatch(accepting(metadataListType), kind),
   ])

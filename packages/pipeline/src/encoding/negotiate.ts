@@ -5,7 +5,7 @@ import type { ApiRequest } from '../exchange.ts';
 import type { RequestInfoContext } from '../request-context.ts';
 import { parseBoolean } from '../request-info.ts';
 import { type Encoding, type MediaType, mediaTypes } from './encode.ts';
-import { coversType, type MediaRange, parseMediaRanges } from './media-ranges.ts';
+import { coversType, type MediaRange, namesType, parseMediaRanges } from './media-ranges.ts';
 
 /** The format of a response: its serialization, and an optional transformation. */
 export interface ResponseFormat {
@@ -32,6 +32,8 @@ interface Offer {
   readonly shows: readonly Transform['as'][];
   /** Whether what is not transformed can be encoded in protobuf, as all metadata can. */
   readonly hasProtobuf: boolean;
+  /** Whether a client has to name one of the types in full, or accept everything: so does the router of kube-apiserver. */
+  readonly isRouted: boolean;
   /** By texts of Accept headers: real clients send one of a few, which are long. */
   readonly chosen: BoundedCache<Choice>;
 }
@@ -42,10 +44,15 @@ const isStreamed = (type: MediaType): boolean => type !== 'application/yaml';
 const asStream = (type: MediaType): string => `${type};stream=watch`;
 /** Collections can be watched, too. */
 const listed: readonly string[] = [...all, ...all.filter(isStreamed).map(asStream)];
-const createOffer = (types: Offer['types'], shows: Offer['shows'], hasProtobuf = true): Offer => ({
+const createOffer = (
+  types: Offer['types'],
+  shows: Offer['shows'],
+  { hasProtobuf = true, isRouted = true } = {},
+): Offer => ({
   types,
   shows,
   hasProtobuf,
+  isRouted,
   chosen: new BoundedCache({ entriesMax: chosenMax, bytesMax: chosenBytesMax, bytesOf: bytesOfText }),
 });
 /** A client may send any text, as long as a head may be. */
@@ -57,8 +64,9 @@ const metadataAlone: readonly Transform['as'][] = ['PartialObjectMetadata', 'Par
 const documents = createOffer(texts, []);
 const untransformed = createOffer(all, []);
 const objects = createOffer(all, ['Table', ...metadataAlone]);
-const customObjects = createOffer(all, ['Table', ...metadataAlone], false);
+const customObjects = createOffer(all, ['Table', ...metadataAlone], { hasProtobuf: false, isRouted: false });
 const unstoredObjects = createOffer(all, metadataAlone);
+const errors = createOffer(all, [], { isRouted: false });
 
 function offerOf({ hasProtobuf, columns }: EncodableKind): Offer {
   if (columns.length === 0) return unstoredObjects;
@@ -90,13 +98,13 @@ function negotiateOne(
   return format;
 }
 
-export function negotiateList({ request, info }: RequestInfoContext, kind: EncodableKind): ResponseFormat {
-  const format = negotiate(request, info.query, offerOf(kind), listed);
-  if (format.transform?.as === 'PartialObjectMetadata')
-    throw notAcceptableError(
-      `you requested PartialObjectMetadata, but the requested object is a list (${kind.kind}List)`,
-    );
-  return format;
+/** The format of a list, which is `requireListForm` once the list is there: as in kube-apiserver, other errors come first. */
+export const negotiateList = ({ request, info }: RequestInfoContext, kind: EncodableKind): ResponseFormat =>
+  negotiate(request, info.query, offerOf(kind), listed);
+
+export function requireListForm({ transform }: ResponseFormat, { kind }: EncodableKind): void {
+  if (transform?.as === 'PartialObjectMetadata')
+    throw notAcceptableError(`you requested PartialObjectMetadata, but the requested object is a list (${kind}List)`);
 }
 
 /** The format of watch events, which are never indented. */
@@ -118,7 +126,7 @@ export function negotiateWatch(context: RequestInfoContext, kind: EncodableKind)
 /** The encoding of an error: the requested one if possible, otherwise indented JSON. */
 export function negotiateError(request: ApiRequest, query: URLSearchParams | undefined): Encoding {
   try {
-    return negotiate(request, query, untransformed).encoding;
+    return negotiate(request, query, errors).encoding;
   } catch {
     return 'prettyJson';
   }
@@ -143,7 +151,7 @@ function negotiate(
   const { type, shape, isIndented } = choice;
   if (!type) {
     // As in kube-apiserver: its router refuses unknown media types, except for custom kinds.
-    if (!choice.isKnownType && offer.hasProtobuf)
+    if (!choice.isKnownType && offer.isRouted)
       throw notAcceptableError(`406: Not Acceptable\n\nAvailable representations: ${named.join(', ')}`, {});
     throw notAcceptableError(acceptedTypesMessage(offer.types));
   }
@@ -168,17 +176,19 @@ interface Choice {
 
 function choose(ranges: readonly MediaRange[], offer: Offer): Choice {
   const { types } = offer;
+  const isKnownType = ranges.some((range) =>
+    types.some((type) => (offer.isRouted ? namesType(range, type) : coversType(range, type))),
+  );
   let isTableRequested = false;
   for (const range of ranges)
     for (const type of types) {
-      if (!coversType(range, type) || !canStream(range, type)) continue;
+      if (!isKnownType || !coversType(range, type) || !canStream(range, type)) continue;
       const shape = requestedShape(range);
       if (shape !== 'unknown' && shape?.as === 'Table') isTableRequested = true;
       if (shape === 'unknown' || !canShow(type, shape, offer)) continue;
       const isIndented = range.parameters.get('pretty') === '1';
-      return { type, shape, isIndented, isKnownType: true, isTableRequested };
+      return { type, shape, isIndented, isKnownType, isTableRequested };
     }
-  const isKnownType = ranges.some((range) => types.some((type) => coversType(range, type)));
   return { type: undefined, shape: undefined, isIndented: false, isKnownType, isTableRequested };
 }
 

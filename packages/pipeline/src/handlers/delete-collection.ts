@@ -2,7 +2,7 @@ import type { Authorizer } from '@cluster-apiserver/gates';
 import { deleteCollection, type Resource } from '@cluster-apiserver/registry';
 import type { Handler } from '../exchange.ts';
 import type { AuthenticatedContext } from '../request-context.ts';
-import { negotiateList, negotiateObject } from '../encoding/negotiate.ts';
+import { negotiateList, negotiateObject, requireListForm } from '../encoding/negotiate.ts';
 import { readListParameters, requireSupportedSelector } from '../query-parameters.ts';
 import { listResponse, statusResponse } from '../responses.ts';
 import { withTimeoutSeconds } from '../stages/deadline.ts';
@@ -19,6 +19,7 @@ export const deleteCollectionHandler =
   async (context) => {
     const isCounted = resource.kind.deletedCollectionAnswer === 'status';
     const format = (isCounted ? negotiateObject : negotiateList)(context, resource.served);
+    if (!isCounted) requireListForm(format, resource.served);
     requireSupportedSelector(resource, context);
     const list = readListParameters(resource, context);
     const deletion = await readDeletion(context, checks, unsafeAuthorizer);

@@ -59,12 +59,18 @@ async function readParameters(context: AuthenticatedContext): Promise<DeletePara
   return {
     dryRun: dryRun.length > 0,
     ignoreReadErrors: body[ignoreReadErrorsParameter] ?? readExactBoolean(query, ignoreReadErrorsParameter),
-    preconditions: body.preconditions,
+    // As in kube-apiserver, unless there is a body: clients that send one have a resourceVersion for the list of a collection.
+    preconditions: raw.length === 0 ? readPreconditions(query) : body.preconditions,
     gracePeriodSeconds: body.gracePeriodSeconds ?? readExactInteger(query, 'gracePeriodSeconds'),
     // Deprecated. kube-apiserver sends no Warning for it, as recorded conversations show.
     orphanDependents: body.orphanDependents ?? readBoolean(query, 'orphanDependents'),
     propagationPolicy: body.propagationPolicy ?? readString(query, 'propagationPolicy'),
   };
+}
+
+function readPreconditions(query: URLSearchParams): DeleteBody['preconditions'] {
+  const [uid, resourceVersion] = [readString(query, 'uid'), readString(query, 'resourceVersion')];
+  return uid || resourceVersion ? { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) } : undefined;
 }
 
 const unreadableOptions = 'the delete options are invalid';

@@ -1,7 +1,7 @@
 import { getOwn, toSyncTask, type SyncTask } from '@cluster-apiserver/base';
 import { badRequest, StatusError } from '@cluster-apiserver/model';
 import { boundsOfKind, type JsonBounds, type Parsed, type TextFault } from '@cluster-apiserver/model/json';
-import type { ApiVersion, KubeObject } from '@cluster-apiserver/model/kind';
+import type { ApiVersion, KubeObject, ServedKind } from '@cluster-apiserver/model/kind';
 import {
   applyMergePatch,
   PatchFormError,
@@ -80,15 +80,28 @@ function rejectMalformedPatch<T>(read: () => T): T {
   }
 }
 
-/** Throws a StatusError that lists the types that the kind takes, if this is none of them. */
-export function patchParserOf({ isCustom }: ApiVersion, type: string): PatchParser {
+/** What is wrong with a patch is said when it is applied, as in kube-apiserver: that there is no object comes first. */
+function* refuseWhenApplied(parsing: SyncTask<ParsedPatch>): SyncTask<ParsedPatch> {
+  try {
+    return yield* parsing;
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    const change = toSyncTask((): never => {
+      throw error;
+    });
+    return { change, faults: [] };
+  }
+}
+
+/** Throws a StatusError if the kind takes no patches of this type. */
+export function patchParserOf({ isCustom }: Pick<ServedKind, 'isCustom'>, type: string): PatchParser {
   const types = Object.keys(patchParsers).filter((one) => !isCustom || one !== strategicType);
   const parser = types.includes(type) ? getOwn(patchParsers, type) : undefined;
-  if (parser) return parser;
-  const what = isCustom ? 'the body of the request was in an unknown format' : 'the patch type is not supported';
+  if (parser) return (kind, body) => refuseWhenApplied(parser(kind, body));
+  // The router of kube-apiserver refuses it for kinds in Go, and the handler for others.
+  if (!isCustom) throw new StatusError('UnsupportedMediaType', '415: Unsupported Media Type', {});
   throw new StatusError(
     'UnsupportedMediaType',
-    `${what} - accepted media types include: ${[...types, applyType].join(', ')}`,
-    isCustom ? undefined : {},
+    `the body of the request was in an unknown format - accepted media types include: ${[...types, applyType].join(', ')}`,
   );
 }

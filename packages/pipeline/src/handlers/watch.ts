@@ -111,11 +111,16 @@ const describeWatch = ({ served: { group, version, plural } }: Resource, { resou
   scope: resource?.name !== undefined ? 'resource' : resource?.isInNamespace ? 'namespace' : 'cluster',
 });
 
-/** A watch path with a name selects one object. A selector for another name would select nothing. */
+/**
+ * A watch path with a name selects one object. As in kube-apiserver, a selector has to match what the path says of it: the
+ * name and no other field.
+ */
 function requireSameName(name: string | undefined, fields: FieldSelector | undefined): void {
-  if (name === undefined) return;
-  const others = fields?.terms.some((term) => term.field === 'metadata.name' && term.equal && term.value !== name);
-  if (others) throw badRequest("fieldSelector metadata.name doesn't match requested name");
+  if (name === undefined || !fields) return;
+  const matches = fields.terms.every(
+    ({ field, equal, value }) => equal === (value === (field === 'metadata.name' ? name : '')),
+  );
+  if (!matches) throw badRequest("fieldSelector metadata.name doesn't match requested name");
 }
 
 /** A negative timeoutSeconds ends the watch at once and zero means none, as in kube-apiserver. */

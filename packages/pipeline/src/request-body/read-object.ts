@@ -55,7 +55,7 @@ function* decodeObject(
   warn: (text: string) => void,
 ): SyncTask<KubeObject> {
   if (isJsonObject(parsed.value)) requireBoundedMembers(kind, parsed.value);
-  const typed = withExplicitReset(withTypeNames(kind, parsed.value));
+  const typed = withExplicitReset(kind, withTypeNames(kind, parsed.value));
   const unknown: string[] = [];
   try {
     const object = yield* decodeInSteps(kind.schema, typed, (path) => unknown.push(formatPath(path)));

@@ -4,7 +4,7 @@ import type { KubeObject, Review } from '@cluster-apiserver/model/kind';
 import { managedFieldsAfterUpdate } from '@cluster-apiserver/model/managed-fields';
 import { type AdmissionOptions, runAdmission, type Requester } from '../write/admission.ts';
 import { emptyObjectOf, withManagedFields } from '../write/new-object.ts';
-import { canonical, inNamespace } from '../write/system-fields.ts';
+import { canonical, inNamespace, withoutIdentity } from '../write/system-fields.ts';
 
 export interface ReviewOptions extends AdmissionOptions {
   readonly requester: Requester;
@@ -20,7 +20,8 @@ export async function createReview(
   clock: Clock,
 ): Promise<KubeObject> {
   const { namespace, manager, requester } = options;
-  const given = namespace === undefined ? incoming : inNamespace(incoming, namespace);
+  const asked = withoutIdentity(incoming);
+  const given = namespace === undefined ? asked : inNamespace(asked, namespace);
   const placed = await runAdmission({ served: review, kind: review }, options, given);
   const writer = { manager, apiVersion: review.apiVersion, time: formatTime(clock.now()) };
   const owners = runSync(managedFieldsAfterUpdate(review.schema, emptyObjectOf(review), placed, writer));

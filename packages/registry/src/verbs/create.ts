@@ -3,6 +3,7 @@ import { StatusError } from '@cluster-apiserver/model';
 import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { Outcome } from '../outcome.ts';
 import type { Resource } from '../resource.ts';
+import { refuseVersionOfNew } from '../resource-version.ts';
 import { withStatusErrors } from '../storage-errors.ts';
 import { generatedName } from '../write/generated-name.ts';
 import { initializeObject, mutateNewObject, validateNewObject } from '../write/new-object.ts';
@@ -19,8 +20,9 @@ export function create(resource: Resource, incoming: KubeObject, options: WriteO
     const drafted = runTask(clock, call, draftObject(resource, incoming, options));
     const draft = drafted instanceof Promise ? await drafted : drafted;
     const store = (named: KubeObject): Outcome | Promise<Outcome> =>
-      chain(runTask(clock, call, prepareWrite(resource, named, options, call)), (write) =>
-        storeNewObject(resource, write, options, call),
+      chain(
+        runTask(clock, call, prepareWrite(resource, named, incoming.metadata.resourceVersion, options, call)),
+        (write) => storeNewObject(resource, write, options, call),
       );
     const { name: given, generateName } = draft.metadata;
     if (given !== undefined && !generateName) return store(draft);
@@ -43,8 +45,15 @@ function* draftObject(resource: Resource, incoming: KubeObject, options: WriteOp
   return yield* mutateNewObject(resource, yield* initializeObject(resource, incoming, options), options);
 }
 
-function* prepareWrite(resource: Resource, named: KubeObject, options: WriteOptions, call: Call): Task<NewObject> {
+function* prepareWrite(
+  resource: Resource,
+  named: KubeObject,
+  version: string | undefined,
+  options: WriteOptions,
+  call: Call,
+): Task<NewObject> {
   const decided = yield* validateNewObject(resource, named, options);
+  refuseVersionOfNew(version);
   yield;
   return options.dryRun ? { decided } : { decided, stored: yield* encodeObject(resource, decided, call) };
 }

@@ -5,7 +5,7 @@ import { withExplicitReset } from '@cluster-apiserver/model/managed-fields';
 import { decodeInSteps, WrongTypeError } from '@cluster-apiserver/model/schema';
 import { fromServed, toServed } from '../conversion.ts';
 import type { Outcome } from '../outcome.ts';
-import { answerAsUpdate, requireExpectedVersion, updateObject } from '../write/updated-object.ts';
+import { answerAsUpdate, requireExpectedVersion, requireVersion, updateObject } from '../write/updated-object.ts';
 import type { Resource } from '../resource.ts';
 import { withStatusErrors } from '../storage-errors.ts';
 import { inNamespace, requireName, withDistinctOwners } from '../write/system-fields.ts';
@@ -50,6 +50,7 @@ function* decidePatch(
   const patched = yield* patchObject(resource.served, name, shown, options);
   const asked = fromServed(resource, patched);
   const next = withDistinctOwners(inNamespace(asked, options.namespace), options.warn);
+  requireVersion(resource, next, options);
   requireExpectedVersion(resource.served, next, current);
   yield;
   return yield* updateObject(resource, next, current, options, call);
@@ -67,7 +68,7 @@ function* patchObject(
     yield;
     const decoded = yield* decodeInSteps(
       served.schema,
-      withExplicitReset(result),
+      withExplicitReset(served, result),
       (path) => unknown.push(formatPath(path)),
       { current: shown },
     );

@@ -1,14 +1,19 @@
 import type { Call, Task } from '@cluster-apiserver/base';
-import { conflict, invalid, notFound, Problems, type StatusError } from '@cluster-apiserver/model';
-import type { ApiVersion, KubeObject } from '@cluster-apiserver/model/kind';
+import { conflict, notFound } from '@cluster-apiserver/model';
+import type { KubeObject } from '@cluster-apiserver/model/kind';
 import type { Outcome } from '../outcome.ts';
 import type { Resource } from '../resource.ts';
-import { parseResourceVersion } from '../resource-version.ts';
 import { withStatusErrors } from '../storage-errors.ts';
 import { type Decision, guaranteedUpdate, type UpdateResult } from '../write/guaranteed-update.ts';
 import { initializeObject } from '../write/new-object.ts';
 import { inNamespace, requireName, withDistinctOwners } from '../write/system-fields.ts';
-import { answerAsUpdate, createInstead, requireExpectedVersion, updateObject } from '../write/updated-object.ts';
+import {
+  answerAsUpdate,
+  createInstead,
+  requireExpectedVersion,
+  requireVersion,
+  updateObject,
+} from '../write/updated-object.ts';
 import type { WriteOptions } from '../write/write-options.ts';
 
 /** Implements "update" (PUT) for every kind. */
@@ -22,7 +27,6 @@ export function update(
   return withStatusErrors(async () => {
     const next = withDistinctOwners(inNamespace(incoming, options.namespace), options.warn);
     requireName(next, name);
-    parseResourceVersion(next.metadata.resourceVersion); // refused before anything is read
     const written = await guaranteedUpdate(resource, { namespace: options.namespace, name }, options, call, (current) =>
       decideUpdate(resource, name, next, current, options, call),
     );
@@ -40,7 +44,7 @@ function* decideUpdate(
 ): Task<Decision> {
   const { kind, served } = resource;
   const projection = options.subresource?.projection;
-  const { uid, resourceVersion } = next.metadata;
+  const { uid } = next.metadata;
   if (uid !== undefined && uid !== current?.object.metadata.uid) {
     throw conflict(
       served,
@@ -50,19 +54,10 @@ function* decideUpdate(
   }
   if (!current) {
     if (!kind.createOnUpdate || options.subresource) throw notFound(served, name);
-    const { resourceVersion: _, ...metadata } = next.metadata;
-    return yield* createInstead(resource, yield* initializeObject(resource, { ...next, metadata }, options), options);
+    return yield* createInstead(resource, yield* initializeObject(resource, next, options), options);
   }
-  const needsVersion = kind.updateNeedsVersion && (!options.subresource || (kind.isCustom && !projection));
-  if (needsVersion && typeof parseResourceVersion(resourceVersion) !== 'number') throw versionMissing(served, name);
+  requireVersion(resource, next, options);
   requireExpectedVersion(served, next, current);
   const object = projection ? projection.change(current.object, next) : next;
   return yield* updateObject(resource, object, current, options, call);
 }
-
-const versionMissing = ({ group, plural }: ApiVersion, name: string): StatusError =>
-  invalid(
-    { group, kind: plural },
-    name,
-    new Problems().at('metadata', 'resourceVersion').invalid(0, 'must be specified for an update'),
-  );

@@ -81,7 +81,8 @@ function failedWatch(error: unknown): WatchReader {
   };
 }
 
-function validateWatchOptions({ resourceVersionMatch: match, sendInitialEvents, continue: token }: WatchOptions): void {
+function validateWatchOptions(options: WatchOptions): void {
+  const { resourceVersion, resourceVersionMatch: match, sendInitialEvents, continue: token } = options;
   const problems = new Problems();
   const at = problems.at('resourceVersionMatch');
   const supported = match === 'NotOlderThan';
@@ -90,7 +91,8 @@ function validateWatchOptions({ resourceVersionMatch: match, sendInitialEvents, 
   if (match && sendInitialEvents === undefined)
     at.forbidden('resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided');
   if (match && !supported) at.notSupported(match, ['NotOlderThan']);
-  if (match && token) at.forbidden('resourceVersionMatch is forbidden when continue is provided');
-  else if (token) problems.at('continue').forbidden('continue is forbidden for watch');
+  // As in kube-apiserver, where a watch of the current state has a match by default. Another one ignores the token.
+  const hasDefault = (resourceVersion ?? '0') === '0' || resourceVersion === '';
+  if (token && (match || hasDefault)) at.forbidden('resourceVersionMatch is forbidden when continue is provided');
   requireValid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', problems);
 }

@@ -1,6 +1,6 @@
 /** Building, completing and validating the object that a create stores. */
 import { awaitValue, runTask, type Task } from '@cluster-apiserver/base';
-import { badRequest, formatTime, Problems, requireValid } from '@cluster-apiserver/model';
+import { formatTime, Problems, requireValid } from '@cluster-apiserver/model';
 import {
   keepOtherFields,
   type Kind,
@@ -53,9 +53,6 @@ export function* initializeObject(
 ): Task<KubeObject> {
   const { kind, served, clock } = resource;
   requireBoundedParts(kind, incoming, undefined);
-  const version = incoming.metadata.resourceVersion;
-  if (version !== undefined && version !== '0')
-    throw badRequest('resourceVersion should not be set on objects to be created');
   const given = dropUnwritable(served, undefined, withoutSystemFields(incoming));
   const own = withDistinctOwners(inNamespace(kind.defaults?.(given) ?? given, options.namespace), options.warn);
   const writer = { manager: options.manager, apiVersion: served.apiVersion, time: formatTime(clock.now()) };
@@ -75,9 +72,12 @@ export function* validateNewObject(resource: ResourceKind, draft: KubeObject, op
   yield* requireBoundedValues(kind, object);
   yield;
   const problems = new Problems();
-  validateObjectMeta(object.metadata, kind, problems);
+  // Metadata that no rule of the kind checks is checked last, as in kube-apiserver.
+  const isLast = kind.metadataChecks === 'none';
+  if (!isLast) validateObjectMeta(object.metadata, kind, problems);
   served.validate?.(object, undefined, problems, context);
   if (served.validateInSteps) yield* served.validateInSteps(object, undefined, problems, context);
+  if (isLast && problems.count === 0) validateObjectMeta(object.metadata, kind, problems);
   requireValid(errorKindOf(kind), object.metadata.name ?? '', problems);
   for (const warning of kind.warnings?.(object, undefined) ?? []) options.warn(warning);
   return object;

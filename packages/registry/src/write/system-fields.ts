@@ -11,14 +11,14 @@ function omit(meta: ObjectMeta, ...names: readonly (keyof ObjectMeta)[]): Object
   return Object.fromEntries(Object.entries(meta).filter(([name]) => !omitted.includes(name)));
 }
 
-const systemFields = [
-  'uid',
-  'creationTimestamp',
-  'deletionTimestamp',
-  'deletionGracePeriodSeconds',
-  'selfLink',
-  'resourceVersion',
-] as const;
+const neverGiven = ['uid', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds', 'selfLink'] as const;
+const systemFields = [...neverGiven, 'resourceVersion'] as const;
+
+/** Drops what the server would set if the object were stored. */
+export const withoutIdentity = (object: KubeObject): KubeObject => ({
+  ...object,
+  metadata: omit(object.metadata, ...neverGiven),
+});
 
 /** Drops the fields that only the server sets. Like kube-apiserver it does so without a warning. */
 export const withoutSystemFields = (object: KubeObject): KubeObject => ({
@@ -86,7 +86,7 @@ export function withDistinctOwners(object: KubeObject, warn: (text: string) => v
   });
   if (doubled.size === 0) return object;
   warn(
-    `.metadata.ownerReferences contains duplicate entries, of which one each is kept; duplicate UID(s) observed: ${[...doubled].join(', ')}`,
+    `.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${[...doubled].join(', ')}`,
   );
   return { ...object, metadata: { ...object.metadata, ownerReferences: distinct } };
 }

@@ -1,14 +1,10 @@
 /** Computing, admitting and validating the object that an update stores. */
 import { awaitValue, type Call, type Task } from '@cluster-apiserver/base';
-import { conflict, formatTime, Problems, requireValid } from '@cluster-apiserver/model';
+import { conflict, formatTime, invalid, Problems, requireValid } from '@cluster-apiserver/model';
 import { sameJson } from '@cluster-apiserver/model/json';
 import { type ApiVersion, keepOtherFields, type Kind, type KubeObject } from '@cluster-apiserver/model/kind';
 import { disownFields, managedFieldsAfterUpdate, sameOwnership } from '@cluster-apiserver/model/managed-fields';
-import {
-  requireBoundedValues,
-  validateObjectMeta,
-  validateObjectMetaUpdate,
-} from '@cluster-apiserver/model/validation';
+import { requireBoundedValues, validateUpdatedMeta } from '@cluster-apiserver/model/validation';
 import { ownersVersions } from '../conversion.ts';
 import { WrittenObject, type Outcome } from '../outcome.ts';
 import type { Resource } from '../resource.ts';
@@ -108,10 +104,7 @@ function* validateUpdate(
   yield* requireBoundedValues(kind, object, live);
   yield;
   const problems = new Problems();
-  validateObjectMeta(object.metadata, kind, problems, live.metadata);
-  // Twice, as kube-apiserver reports them: by the rules of all objects, and by those of the kind.
-  validateObjectMetaUpdate(object, live, problems);
-  validateObjectMetaUpdate(object, live, problems);
+  validateUpdatedMeta(object, live, kind, problems);
   served.validate?.(object, live, problems, context);
   if (served.validateInSteps) yield* served.validateInSteps(object, live, problems, context);
   requireValid(errorKindOf(kind), object.metadata.name ?? '', problems);
@@ -131,6 +124,15 @@ function keepTimesIfUnchanged(live: KubeObject, next: KubeObject): KubeObject {
   const [before, after] = [live.metadata.managedFields, next.metadata.managedFields];
   const same = sameJson(withManagedFields(live, undefined), withManagedFields(next, undefined));
   return same && sameOwnership(before, after) ? live : next;
+}
+
+/** An update of some kinds has to name the version that it replaces. */
+export function requireVersion({ kind, served }: Resource, next: KubeObject, { subresource }: WriteOptions): void {
+  const { name = '', resourceVersion } = next.metadata;
+  if (!kind.updateNeedsVersion || subresource?.projection || typeof parseResourceVersion(resourceVersion) === 'number')
+    return;
+  const at = new Problems().at('metadata', 'resourceVersion');
+  throw invalid({ group: served.group, kind: served.plural }, name, at.invalid(0, 'must be specified for an update'));
 }
 
 /** A resourceVersion in the object is a precondition: the object must not have changed since. */

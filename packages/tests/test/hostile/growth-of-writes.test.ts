@@ -257,9 +257,10 @@ const validators: readonly Case[] = [
   [
     'finalizers of an object that is being deleted',
     (n) => () =>
-      model.validateObjectMetaUpdate(
+      model.validateUpdatedMeta(
         account({ deletionTimestamp: 'x', finalizers: numbers(n).map((i) => `a/${i}`) }),
         account({ deletionTimestamp: 'x', finalizers: numbers(n).map((i) => `b/${i}`) }),
+        serviceAccount,
         new model.Problems(),
       ),
   ],
