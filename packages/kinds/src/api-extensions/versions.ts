@@ -66,7 +66,10 @@ function* validateAll(
     const fields = version.selectableFields ?? [];
     const fieldsAt =
       common.has('schema') || !common.has('selectableFields') ? placeOf('selectableFields') : at.at('selectableFields');
-    if (schema && fields.length > 0 && fieldsAt) yield* validateSelectableFields(fields, schema, fieldsAt);
+    if (fields.length > 0 && fieldsAt) {
+      if (schema) yield* validateSelectableFields(fields, schema, fieldsAt);
+      else fieldsAt.invalid('', 'may only be set when `version.schema.openAPIV3Schema` is not included');
+    }
     yield;
   }
   const at = problems.at('versions');

@@ -6,6 +6,7 @@ import {
   any,
   boolean,
   double,
+  field,
   jsonField,
   int32,
   int64,
@@ -14,6 +15,7 @@ import {
   microTime,
   object,
   quantity,
+  type Schema,
   string,
   stringMap,
   time,
@@ -109,6 +111,25 @@ test('unknown fields are reported with their path and dropped', () => {
     (path) => unknown.push(formatPath(path)),
   );
   expect(unknown.sort()).toEqual(['Text', '__proto__', 'colour', 'constructor', 'entries[1].size', 'inner.size']);
+});
+
+test('within a value of one of two types unknown fields are dropped silently, and a list has no other texts', () => {
+  const part = object({ size: field(1, int32, 'A size.') });
+  const either = (other: Schema) => ({ ...part, otherwise: { schema: other, number: 2, objectNumber: 1 } });
+  const held = object({
+    parts: field(1, either(list(part, 'atomic')), 'One or more.', 'given'),
+    flag: field(2, either(boolean), 'One or any.', 'given'),
+  });
+  const read = (value: object): readonly unknown[] => {
+    const unknown: string[] = [];
+    return [decode(held, value, (path) => unknown.push(formatPath(path))), unknown];
+  };
+  expect(read({ parts: [{ size: 1, colour: 2 }], flag: { colour: 2 }, colour: 2 })).toEqual([
+    { parts: [{ size: 1 }], flag: {} },
+    ['colour'],
+  ]);
+  expect(read({ parts: 'x', flag: true })).toEqual([{ flag: true }, []]);
+  expect(() => read({ flag: 'x' })).toThrow('flag: expected true or false');
 });
 
 test.each<[string, object, string]>([

@@ -7,6 +7,7 @@ export {
 } from './label-selector.ts';
 export {
   allowTrailingDash,
+  anyNames,
   dnsWordLabel,
   labelNames,
   labelValueRule,

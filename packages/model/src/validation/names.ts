@@ -77,6 +77,8 @@ export interface NameRules {
   readonly prefix: NameRule;
 }
 
+export const anyNames: NameRules = { whole: () => none, prefix: () => none };
+
 export const pathSegmentNames: NameRules = { whole: pathSegment, prefix: partOfPathSegment };
 
 /** A dash at the end is allowed, because generated characters follow. As in Kubernetes, so is any character before it. */

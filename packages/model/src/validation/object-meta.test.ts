@@ -131,22 +131,19 @@ test('so is an object with too many members beside each other, unless as many we
   expect(() => runSync(requireBoundedValues({}, deep))).toThrow(/10000 members/);
 });
 
-test.each<[MetadataChecks, number, number, number]>([
-  ['both', 4, 2, 2],
-  ['object', 3, 2, 1],
-  ['change', 3, 1, 2],
-  ['none', 2, 1, 1],
-])('an update lists an error as often as it is found: %s', (metadataChecks, ofLabel, ofFinalizer, ofUid) => {
+test.each<[MetadataChecks, readonly number[]]>([
+  ['both', [4, 2, 2, 2]],
+  ['object', [3, 2, 1, 1]],
+  ['change', [3, 1, 1, 2]],
+  ['none', [2, 1, 0, 1]],
+])('an update lists an error as often as it is found: %s', (metadataChecks, counts) => {
   const object = (metadata: Partial<ObjectMeta>): KubeObject => ({
     metadata: { name: 'a', namespace: 'b', ...metadata },
   });
   const problems = new Problems();
-  const next = object({ uid: 'v', labels: { '-': '' }, finalizers: ['-/x'] });
+  const next = object({ uid: 'v', labels: { '-': '' }, finalizers: ['-/x', 'x'] });
   validateUpdatedMeta(next, object({ uid: 'u' }), { ...rules, metadataChecks }, problems);
   const count = (field: string): number => fieldsOf(problems).filter((one) => one === field).length;
-  expect([count('metadata.labels'), count('metadata.finalizers'), count('metadata.uid')]).toEqual([
-    ofLabel,
-    ofFinalizer,
-    ofUid,
-  ]);
+  const fields = ['metadata.labels', 'metadata.finalizers', 'metadata.finalizers[1]', 'metadata.uid'];
+  expect(fields.map(count)).toEqual(counts);
 });

@@ -61,25 +61,31 @@ export function validateUpdatedMeta(
   kind: ObjectMetaRules & { readonly metadataChecks: MetadataChecks },
   problems: Problems,
 ): void {
-  const { namespaced, metadataChecks } = kind;
+  const { namespaced, names, metadataChecks } = kind;
   const ofAll = { namespaced, names: pathSegmentNames, qualifiedFinalizers: false };
   const checksObject = metadataChecks === 'both' || metadataChecks === 'object';
   const checksChange = metadataChecks === 'both' || metadataChecks === 'change';
+  const qualifiedFinalizers = kind.qualifiedFinalizers && (checksObject || checksChange);
   const checkObject = (rules: ObjectMetaRules, found: Problems): void =>
     validateObjectMeta(next.metadata, rules, found, current.metadata);
-  const checkChange = (found: Problems): void => {
+  const checkChange = (rules: ObjectMetaRules, found: Problems): void => {
     validateChange(next, current, found);
     validateParts(next.metadata, current.metadata, found);
+    if (rules.qualifiedFinalizers) requireKnownFinalizers(next.metadata, found);
   };
+  // Nearly all updates are right: then everything is checked once.
   const first = problems.aside();
-  checkObject(checksObject ? kind : ofAll, first);
+  checkObject({ namespaced, names: checksObject ? names : pathSegmentNames, qualifiedFinalizers }, first);
   validateChange(next, current, first);
   if (first.count === 0) return;
   checkObject(ofAll, problems);
-  checkChange(problems);
+  checkChange(ofAll, problems);
   if (checksObject) checkObject(kind, problems);
-  if (checksChange) checkChange(problems);
+  if (checksChange) checkChange(kind, problems);
 }
+
+const requireKnownFinalizers = ({ finalizers = [] }: ObjectMeta, problems: Problems): void =>
+  problems.at('metadata', 'finalizers').each(finalizers, requireKnownFinalizer);
 
 function validateChange({ metadata: next }: KubeObject, { metadata: current }: KubeObject, problems: Problems): void {
   if (current.deletionTimestamp !== undefined) {

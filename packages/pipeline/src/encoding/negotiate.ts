@@ -61,12 +61,11 @@ const chosenBytesMax = 64 * 1024;
 
 const metadataAlone: readonly Transform['as'][] = ['PartialObjectMetadata', 'PartialObjectMetadataList'];
 
-const documents = createOffer(texts, []);
-const untransformed = createOffer(all, []);
+const documents = createOffer(texts, [], { isRouted: false });
+const untransformed = createOffer(all, [], { isRouted: false });
 const objects = createOffer(all, ['Table', ...metadataAlone]);
 const customObjects = createOffer(all, ['Table', ...metadataAlone], { hasProtobuf: false, isRouted: false });
 const unstoredObjects = createOffer(all, metadataAlone);
-const errors = createOffer(all, [], { isRouted: false });
 
 function offerOf({ hasProtobuf, columns }: EncodableKind): Offer {
   if (columns.length === 0) return unstoredObjects;
@@ -126,7 +125,7 @@ export function negotiateWatch(context: RequestInfoContext, kind: EncodableKind)
 /** The encoding of an error: the requested one if possible, otherwise indented JSON. */
 export function negotiateError(request: ApiRequest, query: URLSearchParams | undefined): Encoding {
   try {
-    return negotiate(request, query, errors).encoding;
+    return negotiate(request, query, untransformed).encoding;
   } catch {
     return 'prettyJson';
   }
@@ -151,7 +150,7 @@ function negotiate(
   const { type, shape, isIndented } = choice;
   if (!type) {
     // As in kube-apiserver: its router refuses unknown media types, except for custom kinds.
-    if (!choice.isKnownType && offer.isRouted)
+    if (!choice.isKnownType && offer.hasProtobuf)
       throw notAcceptableError(`406: Not Acceptable\n\nAvailable representations: ${named.join(', ')}`, {});
     throw notAcceptableError(acceptedTypesMessage(offer.types));
   }

@@ -20,10 +20,10 @@ export function patchHandler(resource: Resource, checks: WriteChecks): Handler<A
   const refusal = resource.served.isCustom ? { refuse: invalidPatch } : {};
   return (context) => {
     const { request, info, call } = context;
-    const format = negotiateObject(context, resource.served);
     const type = mediaTypeOf(request) ?? '';
-    if (type === applyType) return apply(context, format);
-    const read = patchParserOf(resource.served, type);
+    const read = type === applyType ? undefined : patchParserOf(resource.served, type);
+    const format = negotiateObject(context, resource.served);
+    if (!read) return apply(context, format);
     return chain(readBody(context), async (body) => {
       const { dryRun, manager, fieldValidation } = readPatchParameters(request, info);
       const warn = (text: string): void => addWarning(context, text);

@@ -16,6 +16,8 @@ import {
   withoutManagedFields,
 } from '@cluster-apiserver/model/managed-fields';
 import {
+  anyNames,
+  pathSegmentNames,
   requireBoundedMembers,
   requireBoundedValues,
   validateLabelCount,
@@ -72,12 +74,14 @@ export function* validateNewObject(resource: ResourceKind, draft: KubeObject, op
   yield* requireBoundedValues(kind, object);
   yield;
   const problems = new Problems();
-  // Metadata that no rule of the kind checks is checked last, as in kube-apiserver.
+  // Metadata, or a name, that no rule of the kind checks is checked last, as in kube-apiserver.
+  const { names } = kind;
+  const isNameLast = names === pathSegmentNames;
   const isLast = kind.metadataChecks === 'none';
-  if (!isLast) validateObjectMeta(object.metadata, kind, problems);
+  if (!isLast) validateObjectMeta(object.metadata, isNameLast ? { ...kind, names: anyNames } : kind, problems);
   served.validate?.(object, undefined, problems, context);
   if (served.validateInSteps) yield* served.validateInSteps(object, undefined, problems, context);
-  if (isLast && problems.count === 0) validateObjectMeta(object.metadata, kind, problems);
+  if ((isLast || isNameLast) && problems.count === 0) validateObjectMeta(object.metadata, kind, problems);
   requireValid(errorKindOf(kind), object.metadata.name ?? '', problems);
   for (const warning of kind.warnings?.(object, undefined) ?? []) options.warn(warning);
   return object;

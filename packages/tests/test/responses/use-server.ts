@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect } from '@jest/globals';
 import { seededRandom } from '@cluster-apiserver/base';
-import type { JsonResponse } from '@cluster-apiserver/testkit/json-response';
+import type { JsonResponse, ResponseBody } from '@cluster-apiserver/testkit/json-response';
 import { type InMemoryServer, serveInMemory } from '../serve-in-memory.ts';
 import { type ServedResource, validObject } from './resources.ts';
 
@@ -10,6 +10,12 @@ export const patchTypes = {
   strategic: 'application/strategic-merge-patch+json',
   apply: 'application/apply-patch+yaml',
 } as const;
+
+/** Stands for the version of the object in what replaces it as a whole: updates of some kinds have to name it. */
+export const currentVersion = 'current version';
+
+export const atVersionOf = ({ metadata }: ResponseBody, patch: object): object =>
+  JSON.parse(JSON.stringify(patch).replaceAll(currentVersion, metadata.resourceVersion ?? '')) as object;
 
 export interface Served {
   readonly server: InMemoryServer;
