@@ -6,9 +6,11 @@ import { forwardSignalsTo, outputOf } from './child.mjs';
 import { withCluster } from './cluster.mjs';
 import { noResults } from './jest.mjs';
 import { withKubeApiserver } from './kube-apiserver.mjs';
+import { mutateCases } from './mutated-cases.mjs';
 import { cache, Failure, root } from './project.mjs';
 
 const kit = path.join(root, 'conformance');
+const mutantsFolder = path.join(cache, 'mutated-cases');
 /** Newer cases may be beside the checkout; they replace those of the same name. */
 const folders = [path.join(kit, 'cases'), path.join(root, '..', 'shared', 'conformance', 'cases')];
 
@@ -67,11 +69,41 @@ export function replayOnKubeApiserver(tools, name, options) {
   );
 }
 
+/**
+ * Records on the kube-apiserver of KUBE_APISERVER_BIN what it answers to mutated cases, and replays that on a cluster. Cases
+ * that broke off are left out, and those with an answer 500 there: here a mistake of a client is never one.
+ */
+export async function replayMutants(tools, seed, count) {
+  const files = folders.filter((folder) => fs.existsSync(folder)).flatMap(readCases);
+  fs.rmSync(mutantsFolder, { recursive: true, force: true });
+  fs.mkdirSync(mutantsFolder, { recursive: true });
+  for (const file of mutateCases(files, seed, count)) writeCases(file);
+  const options = ['--cases', mutantsFolder, '--jobs', '6'];
+  const recorded = await replayOnKubeApiserver(tools, 'mutants-recording', [...options, '--record']);
+  const whole = new Set(recorded.filter(passes).map(({ id }) => id));
+  const isWhole = (area, { name, steps }) =>
+    whole.has(`${area}: ${name}`) && steps.every(({ expect }) => expect?.status !== 500);
+  for (const { area, cases } of readCases(mutantsFolder))
+    writeCases({ area, cases: cases.filter((one) => isWhole(area, one)) });
+  return replayOnCluster(tools, 'mutants', options);
+}
+
+const readCases = (folder) =>
+  fs.readdirSync(folder).map((name) => {
+    const { cases } = JSON.parse(fs.readFileSync(path.join(folder, name), 'utf8'));
+    return { area: name.replace(/\.json$/, ''), cases };
+  });
+
+function writeCases({ area, cases }) {
+  fs.writeFileSync(path.join(mutantsFolder, `${area}.json`), JSON.stringify({ area, cases }));
+}
+
 async function replay({ node, env }, home, options) {
   const results = path.join(home, 'conformance.json');
   const log = path.join(home, 'conformance.log');
   fs.rmSync(results, { force: true });
-  const cases = folders.filter((folder) => fs.existsSync(folder)).flatMap((folder) => ['--cases', folder]);
+  const given = options.includes('--cases') ? [] : folders;
+  const cases = given.filter((folder) => fs.existsSync(folder)).flatMap((folder) => ['--cases', folder]);
   const args = [path.join(kit, 'run.mjs'), ...cases, '--json', results, ...options];
   // Many of the cases that are not required yet fail; they are logged to a file.
   const child = spawn(node, args, { cwd: root, env, stdio: ['ignore', fs.openSync(log, 'w'), 'inherit'] });

@@ -48,9 +48,8 @@ export async function readDeletion(
  */
 async function readParameters(context: AuthenticatedContext): Promise<DeleteParameters> {
   const { query } = context.info;
-  const format = formatOfBody(context.request, { hasProtobuf: true });
   const raw = await readBody(context);
-  const body = raw.length === 0 ? {} : parseOptions(raw, format);
+  const body = raw.length === 0 ? {} : parseOptions(raw, formatOfBody(context.request, { hasProtobuf: true }));
   if (raw.length > 0) context.audit?.logRequestObject(body, raw.length);
   const dryRun = [...query.getAll('dryRun'), ...(body.dryRun ?? [])];
   const problems = new Problems();

@@ -45,9 +45,9 @@ export function readRequestObject(
 ): RequestObject<Omit<WriteOptions, 'namespace'>> | Promise<RequestObject<Omit<WriteOptions, 'namespace'>>> {
   const { request, info } = context;
   const responseFormat = negotiateObject(context, kind);
+  const { dryRun, manager, fieldValidation } = readWriteParameters(parameters, request, info);
   const bodyFormat = formatOfBody(request, kind);
   return chain(readBody(context), (body) => {
-    const { dryRun, manager, fieldValidation } = readWriteParameters(parameters, request, info);
     const warn = (text: string): void => addWarning(context, text);
     return chain(readObject(kind, body, bodyFormat, fieldValidation, warn, clock, context.call), (object) => {
       context.audit?.logRequestObject(object, body.length);

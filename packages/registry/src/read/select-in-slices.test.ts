@@ -169,15 +169,17 @@ function select(
   const scope = scopeOf(kind, selection);
   const matches = matcherOf(selection);
   const objects: StoredObject[] = [];
-  let more = false;
   candidatesOf(view, kind, selection).visit(startOf(scope, after), (item) => {
     if (!isWithin(scope, item.key)) return false;
     if (item.unreadable || (matches && !matches(item))) return true;
-    more = objects.length === limit;
-    if (!more) objects.push(item);
-    return !more;
+    return objects.push(item) < limit;
   });
-  const selected = { objects, more };
+  let follows = false;
+  view.items.visit(startOf(scope, objects.at(-1)?.key), ({ key }) => {
+    follows = isWithin(scope, key);
+    return false;
+  });
+  const selected = { objects, more: objects.length === limit && scope.key === undefined && follows };
   requireReadable(view, scope, { after, upTo: endOfPart(selected) });
   return selected;
 }

@@ -3,6 +3,7 @@ import type { SortedSet, View } from '@cluster-apiserver/storage';
 import type { Resource } from '../resource.ts';
 import {
   candidatesOf,
+  countAfter,
   endOfPart,
   isWithin,
   matcherOf,
@@ -30,13 +31,22 @@ export async function selectInSlices(
   limit = Number.POSITIVE_INFINITY,
 ): Promise<Selected> {
   const scope = scopeOf(kind, selection);
-  if (selection.readableOnly) return selectReadable({ kind, clock }, view, selection, after, limit);
+  const withEnd = ({ objects }: Part): Selected => ({ objects, more: goesOn(view, scope, objects, limit) });
+  if (selection.readableOnly) return withEnd(await selectReadable({ kind, clock }, view, selection, after, limit));
   // Where one part follows the other, only this one has to be whole, and where it ends is not known yet.
   const isRest = limit === Number.POSITIVE_INFINITY;
   if (isRest) requireReadable(view, scope, { after, upTo: undefined });
-  const selected = await selectReadable({ kind, clock }, view, selection, after, limit);
+  const selected = withEnd(await selectReadable({ kind, clock }, view, selection, after, limit));
   if (!isRest) requireReadable(view, scope, { after, upTo: endOfPart(selected) });
   return selected;
+}
+
+type Part = Pick<Selected, 'objects'>;
+
+/** As in kube-apiserver, a full chunk is followed by another one if any object follows, selected or not. */
+function goesOn(view: View<CachedObject>, scope: Scope, objects: readonly StoredObject[], limit: number): boolean {
+  const last = objects.length === limit && scope.key === undefined ? objects.at(-1) : undefined;
+  return last !== undefined && countAfter(view, scope, last.key) > 0;
 }
 
 async function selectReadable(
@@ -45,7 +55,7 @@ async function selectReadable(
   selection: Selection,
   after: string | undefined,
   limit: number,
-): Promise<Selected> {
+): Promise<Part> {
   const scope = scopeOf(kind, selection);
   const matches = matcherOf(selection);
   const items = candidatesOf(view, kind, selection);
@@ -66,9 +76,8 @@ async function selectReadable(
 }
 
 /** A selection that can be interrupted and continued. */
-class SelectionScan implements Selected {
+class SelectionScan implements Part {
   readonly objects: StoredObject[] = [];
-  more = false;
   readonly #items: SortedSet<CachedObject>;
   readonly #scope: Scope;
   readonly #matches: ((object: StoredObject) => boolean) | undefined;
@@ -115,15 +124,13 @@ class SelectionScan implements Selected {
     });
   }
 
-  /** Returns false if more objects are selected than wanted. */
+  /** Returns whether more are wanted. */
   #take(item: CachedObject): boolean {
     if (item.unreadable || (this.#matches && !this.#matches(item))) return true;
-    this.more = this.objects.length === this.#limit;
-    if (!this.more) this.objects.push(item);
-    return !this.more;
+    return this.objects.push(item) < this.#limit;
   }
 
-  async finish(turns: Loop): Promise<Selected> {
+  async finish(turns: Loop): Promise<Part> {
     // The first of a slice is always looked at, however late it is.
     while (!this.isOver) await turns.schedule((isOver) => this.visit((visited) => visited > 0 && isOver()));
     return this;
@@ -134,24 +141,20 @@ class SelectionScan implements Selected {
  * Long lists of the same objects share one selection, by the prefix of their keys. Otherwise a client that sends
  * thousands of requests and reads no response would make the process hold as many arrays.
  */
-const shared = new WeakMap<SortedSet<CachedObject>, Map<string, Promise<Selected>>>();
+const shared = new WeakMap<SortedSet<CachedObject>, Map<string, Promise<Part>>>();
 
 /** For each state of a kind: all of it, and a few large namespaces. */
 const sharedMax = 4;
 
-const none: ReadonlyMap<string, Promise<Selected>> = new Map();
-const sharedSelectionsOf = (items: SortedSet<CachedObject>): ReadonlyMap<string, Promise<Selected>> =>
+const none: ReadonlyMap<string, Promise<Part>> = new Map();
+const sharedSelectionsOf = (items: SortedSet<CachedObject>): ReadonlyMap<string, Promise<Part>> =>
   shared.get(items) ?? none;
 
-function shareSelection(
-  items: SortedSet<CachedObject>,
-  within: string,
-  select: () => Promise<Selected>,
-): Promise<Selected> {
+function shareSelection(items: SortedSet<CachedObject>, within: string, select: () => Promise<Part>): Promise<Part> {
   const known = sharedSelectionsOf(items).get(within);
   // Another one has begun meanwhile.
   if (known) return known;
-  const ofItems = shared.get(items) ?? new Map<string, Promise<Selected>>();
+  const ofItems = shared.get(items) ?? new Map<string, Promise<Part>>();
   const selected = select();
   ofItems.set(within, selected);
   for (const oldest of ofItems.keys()) {

@@ -69,7 +69,7 @@ export const isFieldOfKey = (field: string): boolean => field === 'metadata.name
 /** A part of the selected objects, in order. */
 export interface Selected {
   readonly objects: readonly StoredObject[];
-  /** Whether more objects follow. */
+  /** Whether another part follows. */
   readonly more: boolean;
 }
 

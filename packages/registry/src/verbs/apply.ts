@@ -62,7 +62,7 @@ function* decideApply(
   // Defaults have no owner: the configuration does not contain them, and what it no longer sets has them again.
   const complete = yield* canonicalInSteps(kind, applied, current?.object);
   const whole = kind.defaults?.(complete) ?? complete;
-  const next = withDistinctOwners(inNamespace(whole, options.namespace), options.warn);
+  const next = withDistinctOwners(inNamespace(whole, options.namespace), options.warn, 'mutated');
   requireName(next, name);
   if (current) {
     requireExpectedVersion(served, next, current);

@@ -49,7 +49,7 @@ function* decidePatch(
   yield;
   const patched = yield* patchObject(resource.served, name, shown, options);
   const asked = fromServed(resource, patched);
-  const next = withDistinctOwners(inNamespace(asked, options.namespace), options.warn);
+  const next = withDistinctOwners(inNamespace(asked, options.namespace), options.warn, 'mutated');
   requireVersion(resource, next, options);
   requireExpectedVersion(resource.served, next, current);
   yield;

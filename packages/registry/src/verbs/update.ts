@@ -45,6 +45,8 @@ function* decideUpdate(
   const { kind, served } = resource;
   const projection = options.subresource?.projection;
   const { uid } = next.metadata;
+  const mayCreate = kind.createOnUpdate && !options.subresource;
+  if (!current && !mayCreate) throw notFound(served, name);
   if (uid !== undefined && uid !== current?.object.metadata.uid) {
     throw conflict(
       served,
@@ -53,7 +55,6 @@ function* decideUpdate(
     );
   }
   if (!current) {
-    if (!kind.createOnUpdate || options.subresource) throw notFound(served, name);
     return yield* createInstead(resource, yield* initializeObject(resource, next, options), options);
   }
   requireVersion(resource, next, options);

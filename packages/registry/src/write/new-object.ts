@@ -157,7 +157,7 @@ export function* completeMutated(
     ? keepOtherFields(resource, subresource, mutated, before)
     : dropUnwritable(served, undefined, mutated);
   const placed = inNamespace(withSystemFieldsOf(before, bound), namespace);
-  const object = withDistinctOwners(kind.defaults?.(placed) ?? placed, warn);
+  const object = withDistinctOwners(kind.defaults?.(placed) ?? placed, warn, 'mutated');
   if (yield* hasValidManagedFields(kind.schema, object)) return object;
   warn(
     '.metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests',

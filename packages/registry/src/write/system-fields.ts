@@ -73,8 +73,15 @@ export function requireName({ metadata }: KubeObject, name: string): void {
     throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`);
 }
 
+/** kube-apiserver looks at what a patch or a mutation has made, and not at the patch. */
+const whenFound = { given: '', mutated: ' after mutating admission happens' };
+
 /** Drops duplicates of owner references. Different references with the same uid stay: either may be the right one. */
-export function withDistinctOwners(object: KubeObject, warn: (text: string) => void): KubeObject {
+export function withDistinctOwners(
+  object: KubeObject,
+  warn: (text: string) => void,
+  by: 'given' | 'mutated' = 'given',
+): KubeObject {
   const owners = object.metadata.ownerReferences;
   if (!owners || owners.length < 2) return object;
   const seen = new Set<string>();
@@ -86,7 +93,7 @@ export function withDistinctOwners(object: KubeObject, warn: (text: string) => v
   });
   if (doubled.size === 0) return object;
   warn(
-    `.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${[...doubled].join(', ')}`,
+    `.metadata.ownerReferences contains duplicate entries${whenFound[by]}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${[...doubled].join(', ')}`,
   );
   return { ...object, metadata: { ...object.metadata, ownerReferences: distinct } };
 }

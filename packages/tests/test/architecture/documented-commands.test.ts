@@ -41,6 +41,7 @@ const notRun: readonly (readonly [section: Section, beginning: string, reason: s
   ['bench/README.md: # Benchmark', 'KUBE_APISERVER_BIN=… npm run bench ', 'measures for ten minutes'],
   ['bench/README.md: ## Many definitions', 'npm run bench ', 'measures for minutes'],
   ['conformance/README.md: ## Replay', 'npm run conformance ', 'is a part of npm test'],
+  ['conformance/README.md: ## Unrecorded cases', 'KUBE_APISERVER_BIN=', 'records with a kube-apiserver for minutes'],
   ['docs/testing.md: ## The fuzzer', 'npm run fuzz ', 'takes half an hour; fuzz.cluster.test.ts sends 8,000 inputs'],
   ['docs/adding-a-kind.md: # Adding a kind', 'npm test ', 'runs tests'],
   ['docs/testing.md: ## Coverage', 'npm run coverage ', 'runs tests'],
