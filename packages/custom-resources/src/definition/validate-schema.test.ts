@@ -142,6 +142,20 @@ test.each<[string, JsonSchema]>([
   expect(fieldErrorsOf(schema)).toEqual([]);
 });
 
+test('rules are compiled beside what is refused, and not around it', () => {
+  const rules = [{ rule: 'self.x' }];
+  const ruled = (more: JsonSchema): JsonSchema => ({ ...more, 'x-kubernetes-validations': rules });
+  const refused: JsonSchema = { type: 'object', properties: { b: { type: 'int' } } };
+  const places = (f: JsonSchema): string[] => fieldErrorsOf(f).map((error) => error.split(': ', 1).join());
+  const rule = 'x-kubernetes-validations[0].rule';
+  expect(places(ruled({ type: 'object', properties: { a: ruled(text), ab: ruled(refused) } }))).toEqual([
+    'f.properties[ab].properties[b].type',
+    `f.properties[a].${rule}`,
+  ]);
+  expect(places({ type: 'object', properties: { a: ruled(text), b: {} } })).toEqual(['f.properties[b].type']);
+  expect(places(ruled({ type: 'string', 'x-kubernetes-list-type': 'set' }))).toEqual(['f.type']);
+});
+
 describe('a root is refused', () => {
   test.each<[string, JsonSchema, string[]]>([
     ['as a text', text, ['type: Invalid value: "string": must be object at the root']],

@@ -1,5 +1,5 @@
 import type { SyncTask } from '@cluster-apiserver/base';
-import type { Problems } from '@cluster-apiserver/model';
+import { formatPath, type Problems } from '@cluster-apiserver/model';
 import { compileRules } from '../rules/compile-rules.ts';
 import { compileSchema } from '../schema/compile-schema.ts';
 import type { JsonSchema } from '../schema/json-schema.ts';
@@ -16,7 +16,10 @@ export interface SchemaOptions {
   readonly isStored: boolean;
 }
 
-/** Validates the schema of a version, in steps. Of its stages, one waits until there is nothing wrong by the one before. */
+/**
+ * Validates the schema of a version, in steps. As in kube-apiserver, rules are compiled if the structure and the defaults are
+ * valid: those of parts in which nothing else is refused.
+ */
 export function* validateSchema(
   schema: JsonSchema,
   { hasStatus, isStored }: SchemaOptions,
@@ -30,16 +33,23 @@ export function* validateSchema(
   if (problems.count > beforeSizes) return;
   if (schema.nullable) problems.at('nullable').forbidden('nullable cannot be true at the root');
   const unreadable = yield* findUnreadable(schema);
-  const patterns = new SchemaPatterns();
-  if (unreadable === undefined) {
-    const beforeStructure = problems.count;
-    yield* validateStructure(schema, patterns, problems);
-    if (problems.count === beforeStructure) yield* validateDefaults(schema, patterns, problems);
+  if (unreadable !== undefined) {
+    yield* validateRestrictions(schema, problems);
+    if (problems.count === before) problems.invalid('', unreadable);
+    return;
   }
-  yield* validateRestrictions(schema, problems);
-  if (problems.count > before) return;
-  if (unreadable === undefined) yield* compileRules(yield* compileSchema(schema, { patterns }), problems);
-  else problems.invalid('', unreadable);
+  const patterns = new SchemaPatterns();
+  const beforeStructure = problems.count;
+  yield* validateStructure(schema, patterns, problems);
+  if (problems.count === beforeStructure) yield* validateDefaults(schema, patterns, problems);
+  const isSound = problems.count === beforeStructure;
+  const refusals = problems.aside();
+  yield* validateRestrictions(schema, refusals);
+  problems.include(refusals);
+  // Of more refusals the places are not known.
+  if (!isSound || refusals.errors.length < refusals.count) return;
+  const refused = refusals.errors.map(({ path }) => formatPath(path));
+  yield* compileRules(yield* compileSchema(schema, { patterns }), problems, refused);
 }
 
 /** The schema of a status is that of its property: what the root says besides would be lost. */

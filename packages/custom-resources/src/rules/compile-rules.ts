@@ -25,12 +25,16 @@ import type { CompiledRule, RuleNode } from './rule-node.ts';
 
 /**
  * Compiles the rules of a structural schema, whose declarations are valid. What is wrong with their expressions is added to
- * the problems of the schema. Undefined if there are no rules.
+ * the problems of the schema. Undefined if there are no rules. Rules around places that are refused are left out.
  */
-export function* compileRules(root: ObjectSchema, problems: Problems): SyncTask<RuleNode | undefined> {
+export function* compileRules(
+  root: ObjectSchema,
+  problems: Problems,
+  refused: readonly string[] = [],
+): SyncTask<RuleNode | undefined> {
   if (!(yield* hasRules(root))) return undefined;
   const costs = new EstimatedCosts();
-  const node = yield* new RuleCompiler(costs).compile(root, {
+  const node = yield* new RuleCompiler(costs, refused).compile(root, {
     name: 'selfType',
     at: problems,
     timesMax: 1,
@@ -68,9 +72,11 @@ interface Place {
 class RuleCompiler {
   readonly #types: TypeDeclarations = declareRuleTypes();
   readonly #costs: EstimatedCosts;
+  readonly #refused: readonly string[];
 
-  constructor(costs: EstimatedCosts) {
+  constructor(costs: EstimatedCosts, refused: readonly string[]) {
     this.#costs = costs;
+    this.#refused = refused;
   }
 
   *compile(schema: Schema, place: Place): SyncTask<RuleNode | undefined> {
@@ -106,7 +112,9 @@ class RuleCompiler {
 
   *#compileAll(schema: Schema, type: DeclaredType | undefined, place: Place): SyncTask<readonly CompiledRule[]> {
     const compiled: CompiledRule[] = [];
-    for (const [index, rule] of rulesOf(schema).entries()) {
+    const all = rulesOf(schema);
+    if (all.length > 0 && this.#isAroundRefused(place.at)) return compiled;
+    for (const [index, rule] of all.entries()) {
       const at = place.at.at('x-kubernetes-validations', index);
       if (!type) {
         at.report(
@@ -120,6 +128,12 @@ class RuleCompiler {
     }
     yield;
     return compiled;
+  }
+
+  #isAroundRefused({ path }: Problems): boolean {
+    if (this.#refused.length === 0) return false;
+    const around = formatPath(path);
+    return this.#refused.some((place) => place.startsWith(around) && /^[.[]/.test(place.slice(around.length)));
   }
 
   *#compileRule(

@@ -20,16 +20,21 @@ export const applyType = 'application/apply-patch+yaml';
 const strategicType = 'application/strategic-merge-patch+json';
 
 /** A parsed patch. It is applied again after a conflict. */
-export interface ParsedPatch {
+interface ParsedPatch {
   /** Applies the patch to the current object. */
   readonly change: (current: KubeObject) => SyncTask<unknown>;
   /** Problems for strict field validation. */
   readonly faults: readonly TextFault[];
 }
 
-type PatchParser = (kind: ApiVersion, body: Buffer) => SyncTask<ParsedPatch>;
+/** A patch as it was received. One that could not be parsed is refused when it is applied. */
+interface ReceivedPatch extends ParsedPatch {
+  readonly isParsed: boolean;
+}
 
-const patchParsers: Readonly<Record<string, PatchParser>> = {
+type PatchParser<Result> = (kind: ApiVersion, body: Buffer) => SyncTask<Result>;
+
+const patchParsers: Readonly<Record<string, PatchParser<ParsedPatch>>> = {
   'application/json-patch+json': function* (kind, body) {
     const { value, faults } = yield* parsePatchBody(body, { ...jsonPatchBounds, ...boundsOfKind(kind) });
     yield;
@@ -80,21 +85,21 @@ function rejectMalformedPatch<T>(read: () => T): T {
   }
 }
 
-/** What is wrong with a patch is said when it is applied, as in kube-apiserver: that there is no object comes first. */
-function* refuseWhenApplied(parsing: SyncTask<ParsedPatch>): SyncTask<ParsedPatch> {
+/** As in kube-apiserver: that there is no object comes first. */
+function* refuseWhenApplied(parsing: SyncTask<ParsedPatch>): SyncTask<ReceivedPatch> {
   try {
-    return yield* parsing;
+    return { ...(yield* parsing), isParsed: true };
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
     const change = toSyncTask((): never => {
       throw error;
     });
-    return { change, faults: [] };
+    return { change, faults: [], isParsed: false };
   }
 }
 
 /** Throws a StatusError if the kind takes no patches of this type. */
-export function patchParserOf({ isCustom }: Pick<ServedKind, 'isCustom'>, type: string): PatchParser {
+export function patchParserOf({ isCustom }: Pick<ServedKind, 'isCustom'>, type: string): PatchParser<ReceivedPatch> {
   const types = Object.keys(patchParsers).filter((one) => !isCustom || one !== strategicType);
   const parser = types.includes(type) ? getOwn(patchParsers, type) : undefined;
   if (parser) return (kind, body) => refuseWhenApplied(parser(kind, body));

@@ -28,8 +28,9 @@ export function patchHandler(resource: Resource, checks: WriteChecks): Handler<A
       const { dryRun, manager, fieldValidation } = readPatchParameters(request, info);
       const warn = (text: string): void => addWarning(context, text);
       const patched = runTask(resource.clock, call, read(resource.served, body), body.length >= largeBytesMin);
-      const { change, faults } = patched instanceof Promise ? await patched : patched;
-      context.audit?.logRequestPatch(body);
+      const { change, faults, isParsed } = patched instanceof Promise ? await patched : patched;
+      // An event has the text of the patch, so it must be JSON.
+      if (isParsed) context.audit?.logRequestPatch(body);
       const unknownFields = (paths: readonly string[]): void =>
         reportFieldProblems({ faults, unknown: paths, ...refusal }, fieldValidation, warn);
       const { namespace, name } = namespacedNameOf(context);

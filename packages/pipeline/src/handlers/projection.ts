@@ -92,7 +92,7 @@ export function projectionHandlers(
       const body = await readBody(context);
       const { dryRun, manager, fieldValidation } = readPatchParameters(context.request, context.info);
       const parsed = await runTask(clock, context.call, read(resource.served, body), body.length >= largeBytesMin);
-      context.audit?.logRequestPatch(body);
+      if (parsed.isParsed) context.audit?.logRequestPatch(body);
       const write = { ...writeOf(context, 'PatchOptions'), dryRun, manager };
       const change = function* (current: KubeObject): SyncTask<unknown> {
         const patched = yield* parsed.change(projection.project(current));

@@ -19,10 +19,10 @@ export function create(resource: Resource, incoming: KubeObject, options: WriteO
     const { clock, random } = resource;
     const drafted = runTask(clock, call, draftObject(resource, incoming, options));
     const draft = drafted instanceof Promise ? await drafted : drafted;
+    const { resourceVersion } = incoming.metadata;
     const store = (named: KubeObject): Outcome | Promise<Outcome> =>
-      chain(
-        runTask(clock, call, prepareWrite(resource, named, incoming.metadata.resourceVersion, options, call)),
-        (write) => storeNewObject(resource, write, options, call),
+      chain(runTask(clock, call, prepareWrite(resource, named, resourceVersion, options, call)), (write) =>
+        storeNewObject(resource, write, options, call),
       );
     const { name: given, generateName } = draft.metadata;
     if (given !== undefined && !generateName) return store(draft);

@@ -54,9 +54,7 @@ function* decideUpdate(
       `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${current?.object.metadata.uid ?? ''}`,
     );
   }
-  if (!current) {
-    return yield* createInstead(resource, yield* initializeObject(resource, next, options), options);
-  }
+  if (!current) return yield* createInstead(resource, yield* initializeObject(resource, next, options), options);
   requireVersion(resource, next, options);
   requireExpectedVersion(served, next, current);
   const object = projection ? projection.change(current.object, next) : next;

@@ -92,7 +92,7 @@ function validateWatchOptions(options: WatchOptions): void {
     at.forbidden('resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided');
   if (match && !supported) at.notSupported(match, ['NotOlderThan']);
   // As in kube-apiserver, where a watch of the current state has a match by default. Another one ignores the token.
-  const hasDefault = (resourceVersion ?? '0') === '0' || resourceVersion === '';
-  if (token && (match || hasDefault)) at.forbidden('resourceVersionMatch is forbidden when continue is provided');
+  const isCurrent = !resourceVersion || resourceVersion === '0';
+  if (token && (match || isCurrent)) at.forbidden('resourceVersionMatch is forbidden when continue is provided');
   requireValid({ group: 'meta.k8s.io', kind: 'ListOptions' }, '', problems);
 }

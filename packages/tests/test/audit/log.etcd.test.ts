@@ -57,6 +57,8 @@ describe('An audit log', () => {
     await request('GET', `${accounts}?fieldSelector=metadata.name%3Drobot`);
     await request('PUT', `${accounts}/robot?of=update`, { metadata: { name: 'robot', labels: { a: 'b' } } });
     await request('PATCH', `${accounts}/robot?of=patch`, ' { "metadata": {} }\n', 'application/merge-patch+json');
+    const malformed = '{}\n{"kind":"Event"}';
+    await request('PATCH', `${accounts}/robot?of=malformed`, malformed, 'application/merge-patch+json');
     const applied = 'apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: robot}\n';
     await request('PATCH', `${accounts}/robot?of=apply&fieldManager=m`, applied, 'application/apply-patch+yaml');
     await request('POST', `${accounts}/robot/token`, { spec: { audiences: ['a'] } });
@@ -110,6 +112,7 @@ describe('An audit log', () => {
       responseObject: { metadata: { labels: { a: 'b' } } },
     });
     expect(await complete('of=patch')).toMatchObject({ verb: 'patch', requestObject: { metadata: {} } });
+    expect(await complete('of=malformed')).not.toHaveProperty('requestObject');
     expect(await complete('of=apply')).toMatchObject({
       verb: 'patch',
       requestObject: { ...account, metadata: { name: 'robot' } },

@@ -177,7 +177,8 @@ describe('type checks of a policy', () => {
     const update = { ...created, status: { observedGeneration: 1 } };
     expect((await server.request('PUT', path, update)).status).toBe(409);
     expect((await server.request('PATCH', path, { status: { observedGeneration: 1 } }, merge)).status).toBe(200);
+    // Unlike a patch, it has to name the version that it replaces.
     const { resourceVersion: _, ...metadata } = created.metadata;
-    expect((await server.request('PUT', path, { ...update, metadata })).status).toBe(200);
+    expect((await server.request('PUT', path, { ...update, metadata })).status).toBe(422);
   });
 });
