@@ -142,7 +142,8 @@ class Compiler {
       ...(maximum !== undefined && { maximum: boundOf(maximum, json.exclusiveMaximum) }),
       ...(pattern !== undefined && { pattern: yield* this.#patterns.compile(pattern) }),
       ...(known && { format: known }),
-      ...(required.length > 0 && { required }),
+      // A member that is required twice is missing once, as in kube-apiserver.
+      ...(required.length > 0 && { required: [...new Set(required)] }),
       ...plainRulesOf(json),
       ...(yield* this.#alternativesOf(json)),
       ...(isWhole && (yield* this.#insideOf(json))),

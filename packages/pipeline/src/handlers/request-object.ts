@@ -45,8 +45,10 @@ export function readRequestObject(
 ): RequestObject<Omit<WriteOptions, 'namespace'>> | Promise<RequestObject<Omit<WriteOptions, 'namespace'>>> {
   const { request, info } = context;
   const responseFormat = negotiateObject(context, kind);
+  // As in kube-apiserver, the media type of a new object comes before the parameters, and that of a replacement after them.
+  const formatOfNew = parameters === 'CreateOptions' ? formatOfBody(request, kind) : undefined;
   const { dryRun, manager, fieldValidation } = readWriteParameters(parameters, request, info);
-  const bodyFormat = formatOfBody(request, kind);
+  const bodyFormat = formatOfNew ?? formatOfBody(request, kind);
   return chain(readBody(context), (body) => {
     const warn = (text: string): void => addWarning(context, text);
     return chain(readObject(kind, body, bodyFormat, fieldValidation, warn, clock, context.call), (object) => {
